@@ -1,38 +1,24 @@
-"""Expressions of the subset as instructions."""
+"""Expressions of the subset, as operations of a target."""
 
 from __future__ import annotations
 
 import ast
-import math
+import functools
 from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 from qvr_core.codegen.definitions import Definition
 from qvr_core.codegen.instructions import BUILTINS, INSTRUCTIONS
-from qvr_core.codegen.kinds import (
-    NOTHING,
-    REAL,
-    TRUTH,
-    WHOLE,
-    Array,
-    Kind,
-    Unsupported,
-    Value,
-    constant,
-    literal,
-    number,
-    types_of,
-    wider,
-)
-from qvr_core.codegen.lines import Lines
+from qvr_core.codegen.kinds import REAL, TRUTH, WHOLE, Array, Kind, Unsupported, Value, number, wider
+from qvr_core.codegen.target import INSTRUCTIONS as OF_A_MACHINE
+from qvr_core.codegen.target import Target
 
 LIBM = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "exp", "expm1", "hypot", "log", "log10",
     "log1p", "pow", "sin", "sinh", "tan", "tanh",
 ))  # fmt: skip
 """Functions of the C library: those that all systems, and JavaScript, have."""
-OWN_INSTRUCTION = frozenset(("sqrt", "floor", "ceil", "copysign", "fabs"))
 LARGEST_POWER = 16
 """Whole exponents up to it are products."""
 
@@ -49,33 +35,30 @@ class Surroundings(Protocol):
         ...
 
 
-_ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
-    ast.Add: ("fadd", "add"), ast.Sub: ("fsub", "sub"), ast.Mult: ("fmul", "mul"),
-}  # fmt: skip
+_ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _BITS: dict[type[ast.operator], str] = {
     ast.LShift: "shl", ast.RShift: "ashr", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
 }  # fmt: skip
-_COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Eq: ("oeq", "eq"), ast.NotEq: ("une", "ne"), ast.Lt: ("olt", "slt"), ast.LtE: ("ole", "sle"),
-    ast.Gt: ("ogt", "sgt"), ast.GtE: ("oge", "sge"),
+_COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
 
 
-class Expressions(Lines):
-    """A function whose names mean something: variables on the stack, and what stands outside it."""
+class Expressions:
+    """A function whose names mean something: variables, and what stands outside it."""
 
-    def __init__(self, around: Surroundings, wanted: Definition) -> None:
-        super().__init__(wanted.flags)
-        self.around, self.wanted = around, wanted
+    def __init__(self, around: Surroundings, wanted: Definition, to: Target) -> None:
+        self.around, self.wanted, self.to = around, wanted, to
         self.variables: dict[str, Value] = {}
-        """Where each lies on the stack."""
+        """Where each lies."""
         self.place = False
         """Within the index of an array: what is computed there does not overflow."""
 
     def _values(self, node: ast.expr) -> list[Value]:
         match node:
             case ast.Tuple(parts):
-                return [self._expression(part) for part in parts]
+                # one of them may be what another is put into
+                return [self.to.held(self._expression(part)) for part in parts]
             case ast.Attribute(of, "shape"):
                 return [Value(WHOLE, (extent,)) for extent in self._expression(of).parts[1:]]
             case _:
@@ -84,22 +67,20 @@ class Expressions(Lines):
     def _expression(self, node: ast.expr) -> Value:
         match node:
             case ast.Constant(bool() | int() | float() as value):
-                return constant(value)
+                return self.to.constant(value)
             case ast.Name(name) if name in self.variables:
-                held = self.variables[name]
-                pairs = zip(types_of(held.kind), held.parts, strict=True)
-                return Value(held.kind, tuple(self.made(f"load {one}, ptr {place}") for one, place in pairs))
+                return self.to.read(self.variables[name])
             case ast.Name() | ast.Attribute(ast.Name()):
                 found = self._meaning(node)
                 if isinstance(found, bool | int | float):
-                    return constant(found)
+                    return self.to.constant(found)
                 raise self._unsupported(node)
             case ast.BinOp(left, operator, right):
                 return self._binary(node, operator, self._expression(left), self._expression(right))
             case ast.UnaryOp(ast.USub(), of):
                 return self._negative(self._expression(of))
             case ast.UnaryOp(ast.Not(), of):
-                return Value(TRUTH, (self.made(f"xor i1 {self._truth(of)}, true"),))
+                return self.to.inverted(self._truth(of))
             case ast.Compare():
                 return self._compared(node)
             case ast.BoolOp(operator, parts):
@@ -130,144 +111,98 @@ class Expressions(Lines):
 
     def _binary(self, node: ast.AST, operator: ast.operator, left: Value, right: Value) -> Value:
         if type(operator) in _BITS:
-            found = self.made(f"{_BITS[type(operator)]} i64 {left.text}, {right.text}")
-            return Value(WHOLE, (found,))
+            return self.to.bits(_BITS[type(operator)], left, right)
         if isinstance(operator, ast.Pow):
             return self._power(left, right)
         if isinstance(operator, ast.Div):
-            left, right = self.real(left), self.real(right)
-            return Value(REAL, (self.made(f"fdiv {self.flags}double {left.text}, {right.text}"),))
+            return self.to.arithmetic("div", self.to.real(left), self.to.real(right))
         if isinstance(operator, ast.Mod | ast.FloorDiv):
             if REAL in (left.kind, right.kind):
                 raise self._unsupported(node)
-            # C rounds towards zero
-            rest = self.made(f"srem i64 {left.text}, {right.text}")
-            moved = self.made(f"add i64 {rest}, {right.text}")
-            rest = self.made(f"srem i64 {moved}, {right.text}")
-            if isinstance(operator, ast.Mod):
-                return Value(WHOLE, (rest,))
-            whole = self.made(f"sub i64 {left.text}, {rest}")
-            return Value(WHOLE, (self.made(f"sdiv i64 {whole}, {right.text}"),))
+            return self._divided(left, right, rest=isinstance(operator, ast.Mod))
         if type(operator) not in _ARITHMETIC:
             raise self._unsupported(node)
-        of_reals, of_wholes = _ARITHMETIC[type(operator)]
         kind = wider(number(left), number(right), WHOLE)
-        left, right = self.converted(left, kind), self.converted(right, kind)
-        if kind == WHOLE:
-            bound = "nsw " if self.place else ""
-            return Value(WHOLE, (self.made(f"{of_wholes} {bound}i64 {left.text}, {right.text}"),))
-        return Value(REAL, (self.made(f"{of_reals} {self.flags}double {left.text}, {right.text}"),))
+        left, right = self.to.converted(left, kind), self.to.converted(right, kind)
+        return self.to.arithmetic(_ARITHMETIC[type(operator)], left, right, bounded=self.place)
+
+    def _divided(self, left: Value, right: Value, *, rest: bool) -> Value:
+        """Python's `%` and `//`: C rounds towards zero."""
+        to = self.to
+        left, right = to.shared(left), to.shared(right)
+        moved = to.arithmetic("add", to.bits("srem", left, right), right)
+        remainder = to.bits("srem", moved, right)
+        return remainder if rest else to.bits("sdiv", to.arithmetic("sub", left, remainder), right)
 
     def _power(self, base: Value, exponent: Value) -> Value:
         """A whole exponent that is known is products."""
         known = exponent.constant
         if known is None or known != int(known) or abs(known) > LARGEST_POWER:
-            return self.foreign("pow", [base, exponent])
-        factor, left = self.real(base), abs(int(known))
+            return self.to.function("pow", [base, exponent])
+        factor, left = self.to.shared(self.to.real(base)), abs(int(known))
         total: Value | None = None
         while left:
             if left & 1:
-                total = factor if total is None else self._product(total, factor)
+                total = factor if total is None else self.to.arithmetic("mul", total, factor)
             left >>= 1
             if left:
-                factor = self._product(factor, factor)
-        total = total or constant(1.0)
-        if known < 0:
-            return Value(REAL, (self.made(f"fdiv {self.flags}double 1.0, {total.text}"),))
-        return total
-
-    def _product(self, left: Value, right: Value) -> Value:
-        return Value(REAL, (self.made(f"fmul {self.flags}double {left.text}, {right.text}"),))
+                factor = self.to.shared(self.to.arithmetic("mul", factor, factor))
+        total = total or self.to.constant(1.0)
+        return self.to.arithmetic("div", self.to.constant(1.0), total) if known < 0 else total
 
     def _negative(self, value: Value) -> Value:
         if value.constant is not None:
-            return constant(-value.constant)
-        if number(value) != REAL:
-            value = self.converted(value, WHOLE)
-            return Value(WHOLE, (self.made(f"sub i64 0, {value.text}"),))
-        return Value(REAL, (self.made(f"fneg {self.flags}double {value.text}"),))
+            return self.to.constant(-value.constant)
+        return self.to.negative(value if number(value) == REAL else self.to.converted(value, WHOLE))
 
     def _compared(self, node: ast.Compare) -> Value:
         values = [self._expression(part) for part in (node.left, *node.comparators)]
-        found: str | None = None
+        # what stands between two signs is compared twice
+        values[1:-1] = map(self.to.shared, values[1:-1])
+        found: Value | None = None
         for operator, left, right in zip(node.ops, values, values[1:], strict=False):
             if type(operator) not in _COMPARED:
                 raise self._unsupported(node)
             kind = wider(number(left), number(right))
-            left, right = self.converted(left, kind), self.converted(right, kind)
-            of_reals, of_wholes = _COMPARED[type(operator)]
-            how = f"fcmp {of_reals} double" if kind == REAL else f"icmp {of_wholes} {kind}"
-            here = self.made(f"{how} {left.text}, {right.text}")
-            found = here if found is None else self.made(f"and i1 {found}, {here}")
+            left, right = self.to.converted(left, kind), self.to.converted(right, kind)
+            here = self.to.compared(_COMPARED[type(operator)], left, right)
+            found = here if found is None else self.to.joined("and", found, here)
         assert found is not None
-        return Value(TRUTH, (found,))
+        return found
 
     def _joined(self, all_of: bool, parts: list[ast.expr]) -> Value:
         """`and`, `or`: what follows is looked at only where it counts, if that is more than arithmetic."""
         if all(_plain(part) for part in parts[1:]):
             found = self._truth(parts[0])
             for part in parts[1:]:
-                found = self.made(f"{'and' if all_of else 'or'} i1 {found}, {self._truth(part)}")
-            return Value(TRUTH, (found,))
-        place = self.fresh("truth")
-        self.stack.append(f"{place} = alloca i1")
-        (after,) = self.labels("after")
-        for at, part in enumerate(parts):
-            found = self._truth(part)
-            self.emit(f"store i1 {found}, ptr {place}")
-            if at < len(parts) - 1:
-                (further,) = self.labels("further")
-                ways = (further, after) if all_of else (after, further)
-                self.emit(f"br i1 {found}, label %{ways[0]}, label %{ways[1]}")
-                self.label(further)
-        self.leave(after)
-        self.label(after)
-        return Value(TRUTH, (self.made(f"load i1, ptr {place}"),))
+                found = self.to.joined("and" if all_of else "or", found, self._truth(part))
+            return found
+        return self.to.shortened(all_of, [functools.partial(self._truth, part) for part in parts])
 
     def _either(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> Value:
         if _simple(yes) and _simple(no):
             truth = self._truth(test)
             one, other = self._expression(yes), self._expression(no)
             kind = wider(number(one), number(other))
-            one, other = self.converted(one, kind), self.converted(other, kind)
-            return Value(kind, (self.made(f"select i1 {truth}, {kind} {one.text}, {kind} {other.text}"),))
-        first, second, after = self.labels("then", "else", "after")
-        self._branch(test, first, second)
-        ways: list[tuple[Value, int, str]] = []
-        for label, part in ((first, yes), (second, no)):
-            self.label(label)
-            value = self._expression(part)
-            (last,) = self.labels("last")
-            self.leave(last)
-            self.label(last)
-            ways.append((value, len(self.lines), last))
-            self.leave(after)
-        kind = wider(*(number(value) for value, _, _ in ways))
-        texts: list[str] = []
-        for value, at, _ in reversed(ways):
-            # the conversion stands before the jump out of its own block
-            behind, self.lines = self.lines[at:], self.lines[:at]
-            texts.insert(0, self.converted(value, kind).text)
-            self.lines += behind
-        self.label(after)
-        joined = ", ".join(f"[ {text}, %{last} ]" for text, (_, _, last) in zip(texts, ways, strict=True))
-        return Value(kind, (self.made(f"phi {kind} {joined}"),))
+            return self.to.selected(truth, self.to.converted(one, kind), self.to.converted(other, kind))
+        return self.to.either(lambda: self._truth(test), lambda: self._expression(yes), lambda: self._expression(no))
 
     def _element(self, node: ast.expr, of: ast.expr, index: ast.expr) -> Value:
         if isinstance(of, ast.Name) and of.id not in self.variables:
             numbers = self._meaning(of)
             if isinstance(numbers, tuple):
                 name, element = self.around.table(numbers)
-                return self.loaded(self.at(element, f"@{name}", self._index(index).text), element)
+                return self.to.loaded(self.to.at(element, self.to.table(name), self._index(index)), element)
         array = self._expression(of)
         if isinstance(array.kind, Array) and array.kind.rank == 2 and not isinstance(index, ast.Tuple):
-            row = self.made(f"mul nsw i64 {self._index(index).text}, {array.parts[2]}")
-            place = self.at(array.kind.element, array.parts[0], row)
-            return Value(Array(array.kind.element, 1), (place, array.parts[2]))
+            columns = Value(WHOLE, (array.parts[2],))
+            row = self.to.arithmetic("mul", self._index(index), columns, bounded=True)
+            place = self.to.at(array.kind.element, array.parts[0], row)
+            return Value(Array(array.kind.element, 1), (self.to.pointer(place), array.parts[2]))
         place, element = self._address(node, of, index)
-        return self.loaded(place, element)
+        return self.to.loaded(place, element)
 
-    def _address(self, node: ast.expr, of: ast.expr, index: ast.expr) -> tuple[str, str]:
+    def _address(self, node: ast.expr, of: ast.expr, index: ast.expr) -> tuple[Any, str]:
         """Where a number of an array lies, and its element."""
         array = self._expression(of)
         if not isinstance(array.kind, Array):
@@ -275,15 +210,14 @@ class Expressions(Lines):
         if array.kind.rank == 2:
             if not isinstance(index, ast.Tuple):
                 raise self._unsupported(node)
-            row, column = (self._index(one).text for one in index.elts)
-            start = self.made(f"mul nsw i64 {row}, {array.parts[2]}")
-            at = self.made(f"add nsw i64 {start}, {column}")
+            row, column = (self._index(one) for one in index.elts)
+            start = self.to.arithmetic("mul", row, Value(WHOLE, (array.parts[2],)), bounded=True)
+            at = self.to.arithmetic("add", start, column, bounded=True)
         else:
-            found = self._index(index)
-            at = found.text
-            if found.constant is not None and found.constant < 0:
-                at = self.made(f"add nsw i64 {array.parts[1]}, {at}")
-        return self.at(array.kind.element, array.parts[0], at), array.kind.element
+            at = self._index(index)
+            if at.constant is not None and at.constant < 0:
+                at = self.to.arithmetic("add", Value(WHOLE, (array.parts[1],)), at, bounded=True)
+        return self.to.at(array.kind.element, array.parts[0], at), array.kind.element
 
     def _index(self, node: ast.expr) -> Value:
         before, self.place = self.place, True
@@ -297,52 +231,32 @@ class Expressions(Lines):
             raise self._unsupported(node)
         arguments = [self._expression(argument) for argument in node.args]
         if function in INSTRUCTIONS:
-            return INSTRUCTIONS[function](self, *arguments)
+            return INSTRUCTIONS[function](self.to, *arguments)
         if isinstance(function, BuiltinFunctionType) and function.__module__ == "math":
             return self._of_math(node, function.__name__, arguments)
         if not isinstance(function, FunctionType):
             raise self._unsupported(node)
         name, result = self.around.called(function, [argument.kind for argument in arguments])
-        given = ", ".join(
-            f"{one} {part}"
-            for argument in arguments
-            for one, part in zip(types_of(argument.kind), argument.parts, strict=True)
-        )
-        if result == NOTHING:
-            self.emit(f"call void @{name}({given})")
-            return Value(NOTHING, ())
-        return Value(result, (self.made(f"call {result} @{name}({given})"),))
+        return self.to.call(name, result, arguments)
 
     def _of_math(self, node: ast.AST, name: str, arguments: list[Value]) -> Value:
         if name == "isnan":
-            return Value(TRUTH, (self.made(f"fcmp uno double {self.real(arguments[0]).text}, 0.0"),))
+            return self.to.is_nan(self.to.real(arguments[0]))
         if name == "isinf":
-            size = self.foreign("llvm.fabs.f64", arguments)
-            return Value(TRUTH, (self.made(f"fcmp oeq double {size.text}, {literal(math.inf)}"),))
-        if name in OWN_INSTRUCTION:
-            return self.foreign(f"llvm.{name}.f64", arguments)
-        if name in LIBM:
-            return self.foreign(name, arguments)
+            return self.to.is_infinite(self.to.real(arguments[0]))
+        if name in OF_A_MACHINE or name in LIBM:
+            return self.to.function(name, arguments)
         raise self._unsupported(node)
 
     def _whole(self, node: ast.expr) -> Value:
         value = self._expression(node)
         if number(value) == REAL:
             raise self._unsupported(node, "a real number as an index or a bound")
-        return self.converted(value, WHOLE)
+        return self.to.converted(value, WHOLE)
 
-    def _truth(self, node: ast.expr) -> str:
+    def _truth(self, node: ast.expr) -> Value:
         value = self._expression(node)
-        match number(value):
-            case "i1":
-                return value.text
-            case "i64":
-                return self.made(f"icmp ne i64 {value.text}, 0")
-            case _:
-                return self.made(f"fcmp une double {value.text}, 0.0")
-
-    def _branch(self, test: ast.expr, yes: str, no: str) -> None:
-        self.emit(f"br i1 {self._truth(test)}, label %{yes}, label %{no}")
+        return value if number(value) == TRUTH else self.to.is_true(value)
 
     def _unsupported(self, node: Any, why: str = "") -> Unsupported:
         where = f"{self.wanted.node.name}, line {getattr(node, 'lineno', '?')}"

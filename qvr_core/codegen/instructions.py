@@ -6,62 +6,55 @@ from collections.abc import Callable
 from typing import Any
 
 from qvr_core.codegen import intrinsics
-from qvr_core.codegen.kinds import REAL, WHOLE, Array, Value
-from qvr_core.codegen.lines import Lines
+from qvr_core.codegen.kinds import REAL, WHOLE, Value
+from qvr_core.codegen.target import Target
 
 
-def _as_real(lines: Lines, bits: Value) -> Value:
-    return Value(REAL, (lines.made(f"bitcast i64 {bits.text} to double"),))
+def _as_real(to: Target, bits: Value) -> Value:
+    return to.as_real(bits)
 
 
-def _as_bits(lines: Lines, real: Value) -> Value:
-    return Value(WHOLE, (lines.made(f"bitcast double {lines.real(real).text} to i64"),))
+def _as_bits(to: Target, real: Value) -> Value:
+    return to.as_bits(to.real(real))
 
 
-def _lane(lines: Lines) -> Value:
-    place = lines.fresh("lane")
-    lines.stack.append(f"{place} = alloca [{intrinsics.BLOCK} x double], align 64")
-    return Value(Array(REAL, 0), (place,))
+def _lane(to: Target) -> Value:
+    return to.lane()
 
 
-def _call_density(lines: Lines, address: Value, *arrays: Value) -> Value:
-    function = lines.made(f"inttoptr i64 {address.text} to ptr")
-    given = ", ".join(f"ptr {array.text}" for array in arrays)
-    return Value(REAL, (lines.made(f"call double {function}({given})"),))
+def _call_density(to: Target, address: Value, *arrays: Value) -> Value:
+    return to.density(address, arrays)
 
 
-def _next_bits(lines: Lines, generator: Value) -> Value:
-    """The first number of a generator is the address of a C function, the second that of its state."""
-    function = lines.made(f"load ptr, ptr {generator.text}")
-    state = lines.made(f"load ptr, ptr {lines.at(WHOLE, generator.text, '1')}")
-    return Value(WHOLE, (lines.made(f"call i64 {function}(ptr {state})"),))
+def _next_bits(to: Target, generator: Value) -> Value:
+    return to.next_bits(generator)
 
 
-def _logical_shift(lines: Lines, bits: Value, by: Value) -> Value:
-    return Value(WHOLE, (lines.made(f"lshr i64 {bits.text}, {by.text}"),))
+def _logical_shift(to: Target, bits: Value, by: Value) -> Value:
+    return to.bits("lshr", bits, by)
 
 
-def _abs(lines: Lines, value: Value) -> Value:
+def _abs(to: Target, value: Value) -> Value:
     if value.kind == REAL:
-        return lines.foreign("llvm.fabs.f64", [value])
-    whole = lines.converted(value, WHOLE)
-    return lines.extreme("gt", whole, Value(WHOLE, (lines.made(f"sub i64 0, {whole.text}"),)))
+        return to.function("fabs", [value])
+    whole = to.shared(to.converted(value, WHOLE))
+    return to.extreme("gt", whole, to.negative(whole))
 
 
-def _to_real(lines: Lines, value: Value) -> Value:
-    return lines.real(value)
+def _to_real(to: Target, value: Value) -> Value:
+    return to.real(value)
 
 
-def _to_whole(lines: Lines, value: Value) -> Value:
-    return lines.converted(value, WHOLE)
+def _to_whole(to: Target, value: Value) -> Value:
+    return to.converted(value, WHOLE)
 
 
-def _smaller(lines: Lines, one: Value, other: Value) -> Value:
-    return lines.extreme("lt", one, other)
+def _smaller(to: Target, one: Value, other: Value) -> Value:
+    return to.extreme("lt", one, other)
 
 
-def _larger(lines: Lines, one: Value, other: Value) -> Value:
-    return lines.extreme("gt", one, other)
+def _larger(to: Target, one: Value, other: Value) -> Value:
+    return to.extreme("gt", one, other)
 
 
 INSTRUCTIONS: dict[Any, Callable[..., Value]] = {
