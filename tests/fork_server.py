@@ -48,8 +48,8 @@ PRELOADED = (
 """Not polars, which starts threads, and so nothing that imports it."""
 READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH", "MPL")
 """How the names begin of what an interpreter, or a library as it is imported, reads from the environment."""
-GIVEN_ANEW = ("PYTHONUNBUFFERED", "PYTHONSAFEPATH")
-"""But for these, which a fork heeds."""
+GIVEN_ANEW = ("PYTHONUNBUFFERED", "PYTHONSAFEPATH", "TORCHINDUCTOR_CACHE_DIR")
+"""But for these, which a fork heeds; torch sets the last in the process of the tests, where it has compiled once."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """OpenBLAS starts its threads when it is loaded, and a process with threads should not fork."""
 PR_SET_CHILD_SUBREAPER = 36
@@ -133,10 +133,11 @@ def living() -> set[int]:
 @contextlib.contextmanager
 def forking() -> Iterator[None]:
     """Have what is started be a fork, where it can; the server starts with the first."""
-    global _server  # noqa: PLW0603
+    global _server, _at_start  # noqa: PLW0603
     if sys.platform != "linux":
         yield
         return
+    _at_start = read_at_start(os.environ)
     started_as_ever = subprocess.Popen._execute_child  # pyright: ignore
 
     def execute_child(popen: Any, *given: Any) -> None:
@@ -188,7 +189,7 @@ def can_be_forked(command: list[str], asked: dict[str, Any]) -> bool:
         return False  # a server, which torch never enters; an environment for the front end alone
     plain = not asked["shell"] and not asked["preexec_fn"] and not asked["pass_fds"]
     environment = os.environ if asked["env"] is None else asked["env"]
-    return plain and read_at_start(environment) == AT_START
+    return plain and read_at_start(environment) == _at_start
 
 
 def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
@@ -202,7 +203,7 @@ def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-AT_START = read_at_start(os.environ)
+_at_start: dict[str, str] = {}
 _server: ForkServer | None = None
 _paused = False
 _is_fork = False
