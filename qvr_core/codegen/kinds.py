@@ -1,9 +1,10 @@
-"""Kinds of values in compiled functions, and values as LLVM knows them."""
+"""Kinds of values in compiled functions, and values as a target knows them."""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 REAL, SINGLE, WHOLE, TRUTH, NOTHING = "double", "float", "i64", "i1", "void"
 ORDER = (TRUTH, WHOLE, REAL)
@@ -26,14 +27,15 @@ Kind = str | Array
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an expression has become: names of LLVM values, more than one for an array; `constant` where it is known."""
+    """What an expression has become: names of LLVM values, or WebAssembly's trees, more than one for an array;
+    `constant` where it is known."""
 
     kind: Kind
-    parts: tuple[str, ...]
+    parts: tuple[Any, ...]
     constant: float | None = None
 
     @property
-    def text(self) -> str:
+    def text(self) -> Any:
         """The one value of a number."""
         return self.parts[0]
 

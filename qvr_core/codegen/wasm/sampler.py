@@ -1,0 +1,23 @@
+"""What a page samples with: a density, the sampler on it, and what is said of its draws, in one module."""
+
+from __future__ import annotations
+
+from qvr_core.codegen.kernels import transition
+from qvr_core.codegen.kinds import REAL, WHOLE, Array
+from qvr_core.codegen.source import Text
+from qvr_core.codegen.wasm.module import Module
+
+ADVANCE = (
+    WHOLE, Array(REAL, 1), Array(REAL, 1), Array(WHOLE, 1), *(Array(REAL, 1),) * 3, *(Array(REAL, 2),) * 2,
+    Array(REAL, 1), *(Array(REAL, 2),) * 2, Array(WHOLE, 1), *(WHOLE,) * 5, Array(WHOLE, 1), *(WHOLE,) * 4, REAL, REAL,
+    WHOLE, WHOLE, *(Array(REAL, 2),) * 2,
+)  # fmt: skip
+"""The arguments of `transition.advance`."""
+
+
+def sampler(text: Text) -> bytes:
+    """The module of a density with its sampler."""
+    module = Module()
+    module.take_density(text)
+    module.take(transition.advance, ADVANCE)
+    return module.encoded()
