@@ -331,7 +331,9 @@ def our_nuts(model: Any, observed: dict[str, torch.Tensor], draws: int, *, compi
         spent.append(time.process_time())
         steps.append(float(progress.steps.sum()))
 
-    MCMC(NUTSKernel(), draws, draws, 1, seed=0, compile=compiled).run(model, None, observed, watch=watch)
+    MCMC(NUTSKernel(), draws, draws, 1, seed=0, engine="compiled" if compiled else "plain").run(
+        model, None, observed, watch=watch
+    )
     return (spent[-1] - spent[draws]) / sum(steps[draws + 1 :]) * 1e6
 
 

@@ -14,7 +14,6 @@ from benchmarks.engines.client import Missing, numpyro
 from benchmarks.models import LOGISTIC
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel
-from qvr_core.inference.density.recorded import TRACE_AFTER
 from qvr_core.inference.mcmc.potential import potential_of
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -67,8 +66,6 @@ class Gradient:
         if choice.density is not None:
             self.evaluate: Callable[[], Any] = partial(choice.density, q[0].numpy())
             return
-        for _ in range(TRACE_AFTER):
-            potential.value_and_grad(q)
         self.evaluate = partial(potential.value_and_grad, q)
 
     def seconds(self, repeats: int) -> float:

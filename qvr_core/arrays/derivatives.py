@@ -19,7 +19,7 @@ from qvr_core.arrays.shapes import Shape
 Rule = Callable[[Array, Array], Sequence[Array | None]]
 """From a node and the derivative with respect to it to those of its arguments; None is zero."""
 RULES: dict[str, Rule] = {}
-FLAT = frozenset(("sign", "floor", "cholesky_failed")) | COMPARISONS | LOGICAL | frozenset(CASTS)
+FLAT = frozenset(("sign", "floor", "stop", "cholesky_failed")) | COMPARISONS | LOGICAL | frozenset(CASTS)
 """Constant between their jumps."""
 
 

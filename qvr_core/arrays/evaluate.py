@@ -63,7 +63,7 @@ _UNARY: dict[str, Callable[[Numbers], Numbers]] = {
     "log_sigmoid": _log_sigmoid, "not": np.logical_not, "real": lambda x: x.astype(np.float64),
     "whole": lambda x: x.astype(np.int64), "truth": lambda x: x != 0,
     "digamma": special.digamma, "trigamma": special.trigamma, "log_ndtr": special.log_ndtr, "i0e": special.i0e,
-    "i1e": special.i1e,
+    "i1e": special.i1e, "stop": np.positive,
 }  # fmt: skip
 
 

@@ -20,9 +20,9 @@ Kind = Literal["real", "whole", "truth"]
 UNARY = frozenset((
     "neg", "exp", "expm1", "log", "log1p", "sqrt", "square", "abs", "sign", "floor", "sin", "cos", "tan", "asin",
     "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "digamma", "trigamma",
-    "sigmoid", "softplus", "log_sigmoid", "log_ndtr", "i0e", "i1e",
+    "sigmoid", "softplus", "log_sigmoid", "log_ndtr", "i0e", "i1e", "stop",
 ))  # fmt: skip
-"""Real functions of one number."""
+"""Real functions of one number; `stop` is the number itself, which no derivative goes through."""
 BINARY = frozenset(("add", "sub", "mul", "div", "pow", "maximum", "minimum", "logaddexp", "atan2"))
 COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 LOGICAL = frozenset(("and", "or", "xor", "not"))

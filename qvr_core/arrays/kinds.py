@@ -65,7 +65,13 @@ def is_complex(x: Array) -> bool:
     return False
 
 
-@listed("detach", "clone", "contiguous", "requires_grad_", "cpu", "conj", "resolve_conj", "resolve_neg")
+@listed("detach")
+def detach(x: Array) -> Array:
+    """The array, which derivatives take for a constant."""
+    return x if x.kind != "real" or x.constant else p("stop", x)
+
+
+@listed("clone", "contiguous", "requires_grad_", "cpu", "conj", "resolve_conj", "resolve_neg")
 def same(x: Array, *args: Any, **keywords: Any) -> Array:
     """The array itself: nothing is done in place."""
     return x

@@ -68,19 +68,6 @@ WRITTEN = {
 TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "truth"))
 """Those that answer yes or no."""
 
-DIRECT = {
-    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "true_divide": "div", "neg": "neg", "eq": "eq", "ne": "ne",
-    "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "bitwise_and": "and", "logical_and": "and", "bitwise_or": "or",
-    "logical_or": "or", "bitwise_xor": "xor", "logical_xor": "xor", "bitwise_not": "not", "logical_not": "not",
-    "where": "where", "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt", "tanh": "tanh",
-    "sin": "sin", "cos": "cos", "atan": "atan", "erf": "erf", "erfc": "erfc", "lgamma": "lgamma", "abs": "abs",
-    "square": "square", "sigmoid": "sigmoid", "digamma": "digamma", "maximum": "at_least", "minimum": "at_most",
-    "sign": "sign", "sgn": "sign", "sinh": "sinh", "cosh": "cosh", "tan": "tan", "asin": "asin", "acos": "acos",
-    "asinh": "asinh", "acosh": "acosh", "atan2": "atan2", "hypot": "hypot", "log10": "log10", "floor": "floor",
-    "logaddexp": "log_add", "special_log_ndtr": "log_ndtr", "special_i0e": "i0e", "special_i1e": "i1e",
-}  # fmt: skip
-"""Operations of torch that take tensors or numbers one by one."""
-
 
 def call(name: str, *arguments: Expression) -> Expression:
     """A call, or what it is where that needs no call: x + 0, x · 1, x / 1, or numbers that are known."""

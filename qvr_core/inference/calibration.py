@@ -7,7 +7,6 @@ rank of the latents among thinned draws of their posterior is uniform where prog
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,13 +17,11 @@ from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.axes import axes_of, element_names
-from qvr_core.inference.density.recorded import recorded, with_data
-from qvr_core.inference.machine.density import NotCompiled, machine_density
+from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc import MCMC, NUTSKernel
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.pointwise import Given
-from qvr_core.runtime.programs.chains.elements import written_out
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
@@ -58,7 +55,7 @@ class ReplicatePotential(ProgramPotential):
     def one(self, observed: Mapping[str, Tensor]) -> ReplicatePotential:
         """The density of a single chain given other values of what is observed."""
         found = copy.copy(self)
-        found.observations, found.count, found.record = {**self.observations, **observed}, 0, False
+        found.observations, found.count = {**self.observations, **observed}, 0
         found._expanded = {}
         return found
 
@@ -118,8 +115,8 @@ def calibrate(
     """The ranks of all latents of a program without an input, each element by its place.
 
     `observed` are values of the observed steps, of which only the shapes count.  `fitted` is the program whose
-    posterior is asked for, the same one by default.  The density is recorded once, and each replicate is a chain of
-    machine code; where there is none for it, all replicates are chains of one execution.  Raises
+    posterior is asked for, the same one by default.  Each replicate is a chain of the same machine code, with its data;
+    where there is none for it, all replicates are chains of one execution.  Raises
     `InputProblem` where a latent has no prior to draw from or cannot be moved.
     """
     if model.program.uses_input or any(True for _ in model.parameters()):
@@ -127,7 +124,7 @@ def calibrate(
     latents, drawn = Given(model, None, {**data, **observed}).prior(replicates, seed)
     other = fitted or model
     potential = ReplicatePotential(other, data, {name: drawn[name] for name in observed})
-    chains = MCMC(NUTSKernel(max_tree_depth=MOST_DEPTH), WARMUP, DRAWS * THIN, replicates, seed=seed, engine="replay")
+    chains = MCMC(NUTSKernel(max_tree_depth=MOST_DEPTH), WARMUP, DRAWS * THIN, replicates, seed=seed, engine="plain")
     told = watch or (lambda done, total: None)
     try:
         samples = _compiled(chains, potential, {name: drawn[name] for name in observed}, told)
@@ -146,27 +143,16 @@ def _compiled(
     chains: MCMC, potential: ReplicatePotential, observed: Mapping[str, Tensor], watch: Watch
 ) -> dict[str, Tensor]:
     """The draws of a chain a replicate, (replicates, draws, …).  Raises `NotCompiled`."""
-    names = list(observed)
-    data = [tuple(_real(observed[name][at], potential.dtype) for name in names) for at in range(potential.count)]
-    q = potential.initial(arrays.Generator().manual_seed(0)).unsqueeze(0)
-
-    def density(position: Tensor, *given: Tensor) -> tuple[Tensor, Tensor]:
-        return potential.one(dict(zip(names, given, strict=True))).plain_value_and_grad(position)
-
-    try:
-        with warnings.catch_warnings(), written_out():
-            warnings.simplefilter("ignore")
-            graph = recorded(density, q, *data[0])
-    except Exception as error:
-        raise NotCompiled(f"it cannot be recorded ({type(error).__name__})") from error
+    start = potential.initial(np.random.default_rng(0)).numpy()
+    made: MachineDensity | None = None
     found: list[dict[str, Tensor]] = []
-    for seed, given in zip(chains.seeds(), data, strict=True):
-        one = potential.one(dict(zip(names, given, strict=True)))
-        made = machine_density(one.plain_value_and_grad, q, with_data(graph, given))
+    for at, seed in enumerate(chains.seeds()):
+        one = potential.one({name: _real(value[at], potential.dtype) for name, value in observed.items()})
+        made = machine_density(one, start, like=made)
         run = MCMC(chains.kernel, chains.num_warmup, chains.num_samples, 1, engine="compiled")
         run.choice = Choice("compiled", made)
         found.append(run.chains_of(one, [seed], None).samples)
-        watch(len(found), len(data))
+        watch(len(found), potential.count)
     return {name: arrays.cat([each[name] for each in found]) for name in found[0]}
 
 

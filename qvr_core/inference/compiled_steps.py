@@ -1,4 +1,4 @@
-"""Steps of SVI on a compiled or recorded log density, for programs whose latents all rows share.
+"""Steps of SVI on a compiled log density, for programs whose latents all rows share.
 
 Noise comes from torch's generator as the guides draw it, so a fit sees the numbers that it sees without.  With Adam the
 whole step is machine code, on the memory of the guide's parameters and of the optimiser's state: these stay what a
@@ -8,7 +8,7 @@ checkpoint stores.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -23,7 +23,6 @@ from qvr_core.codegen.calls import Compiled
 from qvr_core.codegen.kernels import descent
 from qvr_core.codegen.kernels.descent import FULL, MEAN_FIELD, POINT
 from qvr_core.codegen.kinds import REAL
-from qvr_core.inference.density.recorded import ValueAndGrad, traced
 from qvr_core.inference.fit_memory import Memory
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.guides.delta import AutoDeltaGuide
@@ -35,8 +34,10 @@ from qvr_core.inference.objectives import ELBO, IWAEBound
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import RuntimeProblem
 
-Engine = Literal["auto", "compiled", "replay", "plain"]
+Engine = Literal["auto", "compiled", "plain"]
 Array = NDArray[Any]
+ValueAndGrad = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Values (K,) and gradients (K, D) at latents (K, D)."""
 KINDS: dict[type[Guide], int] = {
     AutoDeltaGuide: POINT,
     AutoLaplaceGuide: POINT,
@@ -94,8 +95,8 @@ class _LogDensity(torch.autograd.Function):
         return (grad_outputs[0].unsqueeze(-1) * gradient).to(ctx.kind), None
 
 
-class RecordedBound:
-    """The objective of a fit as a loss, on a log density that is recorded or compiled."""
+class DensityBound:
+    """The objective of a fit as a loss, on a log density whose gradient comes with it."""
 
     def __init__(self, fitted: Fitted, function: ValueAndGrad) -> None:
         assert isinstance(fitted.guide, CoordinateGuide) and isinstance(fitted.objective, ELBO | IWAEBound)
@@ -123,11 +124,11 @@ class Steps(Protocol):
         ...
 
 
-class RecordedSteps:
+class DensitySteps:
     """Steps whose bound torch differentiates down to the latents, and whose optimiser is torch's."""
 
     def __init__(self, fitted: Fitted, function: ValueAndGrad, clip: float | None) -> None:
-        self.bound, self.optimizer = RecordedBound(fitted, function), fitted.optimizer
+        self.bound, self.optimizer = DensityBound(fitted, function), fitted.optimizer
         self.parameters, self.clip = list(fitted.guide.parameters()), math.inf if clip is None else clip
 
     def advance(self) -> tuple[float, float]:
@@ -141,26 +142,12 @@ class RecordedSteps:
         return value, norm if math.isfinite(value) else math.nan
 
 
-def recorded_steps(fitted: Fitted, potential: ProgramPotential, clip: float | None) -> RecordedSteps:
-    """Steps on the recorded operations of a density.  Raises `NotCompiled` where it cannot be recorded."""
-    q = potential.initial(torch.Generator().manual_seed(0)).expand(getattr(fitted.objective, "num_particles", 1), -1)
-    function = traced(potential.plain_value_and_grad, q.contiguous())
-    if function is None:
-        raise NotCompiled("it cannot be recorded")
-    return RecordedSteps(fitted, function, clip)
-
-
 def compiled_steps(fitted: Fitted, potential: ProgramPotential, clip: float | None) -> Steps:
     """Steps on the density as machine code, wholly compiled where the guide has loops.  Raises `NotCompiled`."""
-    density = machine_density(
-        potential.plain_value_and_grad,
-        potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0),
-        traced=potential,
-        key=potential.key(),
-    )
+    density = machine_density(potential, potential.initial(np.random.default_rng(0)).numpy(), key=potential.key())
     moved = {p for group in fitted.optimizer.param_groups for p in group["params"]}
     if type(fitted.guide) not in KINDS or moved != set(fitted.guide.parameters()):
-        return RecordedSteps(fitted, partial(_each, density), clip)
+        return DensitySteps(fitted, partial(_each, density), clip)
     try:
         return CompiledSteps(fitted, density, potential, clip)
     except Exception as error:
@@ -177,7 +164,7 @@ def _each(density: MachineDensity, z: Tensor) -> tuple[Tensor, Tensor]:
 class Choice:
     """The engine of a fit; `note` says in a sentence why it is not the one that was to be expected."""
 
-    engine: Literal["compiled", "replay", "plain"]
+    engine: Literal["compiled", "plain"]
     steps: Steps | None = None
     """None where the program runs step by step."""
     note: str | None = None
@@ -189,20 +176,14 @@ def choose(
     """The engine that `engine` asks for, or the next best."""
     if engine == "plain":
         return Choice("plain")
-    note: str | None = None
     try:
         potential = fitted.potential(x, observations)
     except NotCompiled as why:
         return Choice("plain", note=_note(why) if engine != "auto" else None)
-    if engine != "replay":
-        try:
-            return Choice("compiled", compiled_steps(fitted, potential, clip))
-        except NotCompiled as why:
-            note = _note(why) if engine == "compiled" or why.surprising else None
     try:
-        return Choice("replay", recorded_steps(fitted, potential, clip), note)
+        return Choice("compiled", compiled_steps(fitted, potential, clip))
     except NotCompiled as why:
-        return Choice("plain", note=note or (_note(why) if engine == "replay" else None))
+        return Choice("plain", note=_note(why) if engine == "compiled" or why.surprising else None)
 
 
 def _note(why: NotCompiled) -> str:

@@ -44,9 +44,8 @@ class SVI:
 
     `engine` is for programs without parameters, whose latents all rows share, with a guide of Normals or a point:
     'compiled' evaluates their log density, and with Adam makes the whole step, as machine code, up to rounding the same
-    one; 'replay' repeats recorded operations of torch; 'auto' is 'compiled' where that can be.  Seconds of compiling
-    come before the first step of a program; later runs find it on disk.  Steps with other data than the first one's
-    run plainly.
+    one; 'auto' is 'compiled' where that can be.  A tenth of a second of compiling comes before the first step of a
+    program; later runs find it on disk.  Steps with other data than the first one's run plainly.
     """
 
     def __init__(

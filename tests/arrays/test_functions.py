@@ -47,6 +47,7 @@ CASES: list[Case] = [
     ("div", lambda x: 1.0 / (x.square() + 1.0) + x / 3.0 + x / (2.0 + x.exp())),
     ("pow", lambda x: x**2 + (x.abs() + 0.1) ** 1.7 + x**3 + 2.0**x + (x.square() + 1.0) ** x + x**-1.0 + x**0.0),
     ("maximum", lambda x: torch.maximum(x, x.flip(0)) + torch.minimum(x, torch.tensor(0.2).double())),
+    ("detach", lambda x: x.detach().exp() * x + torch.where(x > 0.0, x.detach().sqrt(), x)),
     ("logaddexp", lambda x: torch.logaddexp(x, 2.0 * x.flip(0))),
     ("atan2", lambda x: torch.atan2(x, x.flip(0) + 2.0)),
     ("hypot", lambda x: torch.hypot(x, x.flip(0) + 2.0)),

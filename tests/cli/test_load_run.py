@@ -25,7 +25,7 @@ program line : Row -> Row
     return m
 """
 FITS = {
-    "nuts": ["--warmup", "200", "--samples", "500", "--chains", "2", "--engine", "replay"],
+    "nuts": ["--warmup", "200", "--samples", "500", "--chains", "2"],
     "svi": ["--steps", "1500", "--particles", "4"],
 }
 
@@ -62,7 +62,7 @@ def test_what_has_changed_since_the_fit_is_warned_of(tmp_path: Path, monkeypatch
     (tmp_path / "m.qvr").write_text(MODEL)
     (tmp_path / "d.csv").write_text("x,y\n0.0,1.0\n1.0,2.5\n2.0,2.8\n")
     monkeypatch.chdir(tmp_path)
-    few = ["--warmup", "20", "--samples", "20", "--chains", "1", "--engine", "replay"]
+    few = ["--warmup", "20", "--samples", "20", "--chains", "1"]
     assert CliRunner().invoke(app, ["run", "nuts", "m.qvr", "--data", "csv:d.csv", *few]).exit_code == 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")

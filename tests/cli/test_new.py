@@ -96,7 +96,7 @@ def test_from_a_table_to_a_prediction_in_four_commands(folder: Path, monkeypatch
     made = qvr("init", "study", "--data", "d.csv", "--formula", "y ~ x + (1 | g)")
     assert made.exit_code == 0, made.output
     monkeypatch.chdir(folder / "study")
-    chains = ("--warmup", "200", "--samples", "200", "--chains", "2", "--engine", "replay")
+    chains = ("--warmup", "200", "--samples", "200", "--chains", "2")
     ran = qvr("run", "nuts", "model.qvr", *chains, "--plot", "traces.svg")
     assert ran.exit_code == 0 and "Pareto k" in ran.output, ran.output
     traces = Path("traces.svg").read_text(encoding="utf-8")

@@ -57,7 +57,7 @@ program p : Point -> Point
     return y
 """
 FITS = {
-    "nuts": ["--warmup", "30", "--samples", "30", "--chains", "2", "--engine", "replay"],
+    "nuts": ["--warmup", "30", "--samples", "30", "--chains", "2"],
     "svi": ["--steps", "20"],
 }
 NEW: dict[str, list[Any]] = {"x": [0.0, 10.0, 1.0], "g": ["a", "unheard of", "b"]}

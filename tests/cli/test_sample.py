@@ -33,7 +33,7 @@ program sized : Row -> Row
     return m
 """
 FITS = {
-    "nuts": ["--warmup", "200", "--samples", "500", "--chains", "2", "--engine", "replay"],
+    "nuts": ["--warmup", "200", "--samples", "500", "--chains", "2"],
     "svi": ["--steps", "1500", "--particles", "4"],
 }
 
@@ -207,7 +207,7 @@ program p : Row -> Row
     observe t : Row <- Exponential(rate) [right_censored=gone]
     return b
 """
-SHORT = ["--warmup", "150", "--samples", "400", "--chains", "1", "--engine", "replay"]
+SHORT = ["--warmup", "150", "--samples", "400", "--chains", "1"]
 
 
 def predicted(*arguments: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

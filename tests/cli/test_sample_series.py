@@ -44,7 +44,7 @@ program p : Row -> Row
     observe y[i : Row] <- Normal(eta[i], 0.5)
     return a
 """
-FIT = ["--warmup", "150", "--samples", "400", "--chains", "1", "--engine", "replay"]
+FIT = ["--warmup", "150", "--samples", "400", "--chains", "1"]
 SALES, PROMO = np.array([3.0, 2.5, 3.5, 1.0, 0.5, 2.0]), np.array([0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
 NEW, NEXT = np.array([10.0, -20.0, 30.0]), np.array([1.0, 0.0, 1.0])
 

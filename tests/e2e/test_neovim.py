@@ -31,7 +31,6 @@ algorithm = "nuts"
 data = "csv:d.csv"
 warmup = 200
 samples = 200
-engine = "replay"
 target_accept = 0.6
 """
 

@@ -39,7 +39,7 @@ async def session(folder: Path) -> AsyncIterator[Editor]:
     await editor.initialize(ABLE, folder=folder)
     editor.open(uri_of(folder), FUNNEL)
     await editor.published(uri_of(folder))
-    options = {"data": "csv:d.csv", "warmup": 40, "samples": 60, "chains": 2, "engine": "replay"}
+    options = {"data": "csv:d.csv", "warmup": 40, "samples": 60, "chains": 2}
     await run(editor, folder, {"algorithm": "nuts", "options": options, "program": "funnel"})
     yield editor
     await editor.stop()

@@ -38,10 +38,15 @@ def pointwise(lowering: Lowering, node: Array, made: Made) -> Value:
 _NAMES = {"maximum": "at_least", "minimum": "at_most", "logaddexp": "log_add"}
 
 
-@lowers(*(UNARY | BINARY | COMPARISONS | LOGICAL | {"where"}) - {"add", "pow", "softplus", "atanh"})
+@lowers(*(UNARY | BINARY | COMPARISONS | LOGICAL | {"where"}) - {"add", "pow", "softplus", "atanh", "stop"})
 def _direct(lowering: Lowering, node: Array) -> Value:
     name = _NAMES.get(node.op, node.op)
     return pointwise(lowering, node, lambda *numbers: call(name, *numbers))
+
+
+@lowers("stop")
+def _stop(lowering: Lowering, node: Array) -> Value:
+    return lowering.raw(node.args[0])
 
 
 @lowers("add")

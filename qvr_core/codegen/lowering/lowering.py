@@ -121,8 +121,8 @@ class Lowering:
         """As a literal where the program says one number, else in a buffer, without the axes along which it is
         repeated."""
         shape = tuple(node.shape)
-        number = node.graph.evaluate("known", [node.data], (), ()) if node.plain or node.size == 1 else None
-        if node.kind == "real" and number is not None and (node.plain or not self.repeats):
+        number = node.graph.evaluate("known", [node.data], (), ()) if node.plain else None
+        if node.kind == "real" and number is not None:
             literal = Literal(float(number))
             return Value(shape, "real", lambda _: literal)
         reals = node.kind == "real"

@@ -1,8 +1,8 @@
-"""Lowered densities on disk, beside their machine code: a second run of a program on the same data records nothing.
+"""Lowered densities on disk, beside their machine code: a second run of a program on the same data traces nothing.
 
-Recording loads a second's worth of torch, and lowering takes half of one.  A lowered density is a text and the
+Where steps are written out and rolled up again, lowering takes up to a second.  A lowered density is a text and the
 constants that it reads, of which some are data; so it is keyed by all that decides it: the program's text, the values
-of data and parameters, this package's own files, and the versions of what records and compiles.  What is read is
+of data and parameters, this package's own files, and the versions of what traces and compiles.  What is read is
 compared with the plain density like what was just made (`density.py`), and is only ever read from the user's own cache
 folder; a file is plain arrays, nothing in it is unpickled.
 """
@@ -17,19 +17,28 @@ import io
 import platform
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 import qvr_core
+from qvr_core.arrays.engine import TORCH, Tensor, is_tensor, nn
 from qvr_core.codegen import store
 from qvr_core.codegen.source import Text
 
-FORMAT = 2
-PACKAGES = ("torch", "numpy")
+FORMAT = 3
+PACKAGES = ("torch", "numpy") if TORCH else ("numpy",)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A lowered density: its text, the width of a position, and the numbers that one evaluation makes."""
+
+    text: Text
+    width: int
+    work: int
 
 
 class Unnamed(Exception):
@@ -70,10 +79,10 @@ def _pieces(value: Any) -> Iterator[bytes]:
     match value:
         case None | bool() | int() | float() | complex() | str() | bytes():
             yield f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")
-        case Tensor():
-            yield from _array("tensor", value.detach().cpu())
         case np.ndarray():
-            yield from _array("array", torch.from_numpy(value))
+            yield from _array("array", value)
+        case _ if is_tensor(value):
+            yield from _array("tensor", value.detach().cpu().numpy())
         case Mapping():
             yield f"mapping {len(value)}".encode()
             for name in value:
@@ -87,32 +96,33 @@ def _pieces(value: Any) -> Iterator[bytes]:
             raise Unnamed(type(value).__name__)
 
 
-def _array(kind: str, tensor: Tensor) -> Iterator[bytes]:
-    yield f"{kind} {tensor.dtype} {tuple(tensor.shape)}".encode()
-    yield tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+def _array(kind: str, array: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    yield f"{kind} {array.dtype} {array.shape}".encode()
+    yield np.ascontiguousarray(array).tobytes()
 
 
-def kept(key: str) -> tuple[Text, int] | None:
-    """The text and the width of a density that was kept under this key."""
+def kept(key: str) -> Kept | None:
+    """What was kept under this key."""
     with contextlib.suppress(ValueError, KeyError):
         body = store.kept(_name(key))
         if body is None:
             return None
         with np.load(io.BytesIO(body), allow_pickle=False) as found:
-            room, width = found["sizes"].tolist()
+            room, width, work = found["sizes"].tolist()
             source = found["source"].tobytes().decode()
-            return Text(source, room, found["reals"].tolist(), found["wholes"].tolist()), width
+            return Kept(Text(source, room, found["reals"].tolist(), found["wholes"].tolist()), width, work)
     return None
 
 
-def keep(key: str, text: Text, width: int) -> None:
+def keep(key: str, density: Kept) -> None:
     """Keep a density for later runs, where it is small and the folder can be written to."""
+    text = density.text
     if 8 * (len(text.reals) + len(text.wholes)) > store.MOST_BYTES:
         return
     body = io.BytesIO()
     np.savez(
         body,
-        sizes=np.array([text.room, width]),
+        sizes=np.array([text.room, density.width, density.work]),
         source=np.frombuffer(text.source.encode(), dtype=np.uint8),
         reals=np.array(text.reals, dtype=np.float64),
         wholes=np.array(text.wholes, dtype=np.int64),

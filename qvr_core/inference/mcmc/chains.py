@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import pathfinder
 from qvr_core.inference.mcmc.draws import Draws, Keeper, Slice
-from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, reported
+from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, evaluated_by, reported
 from qvr_core.inference.mcmc.hamiltonian import state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import Enough
@@ -65,10 +65,9 @@ class MCMC:
     says how they run: 'together' (all in one execution, the default where the model allows), 'processes' or
     'sequential'.  The schedule does not change the seeds.
 
-    `engine` is what evaluates the density.  'auto' takes machine code ('compiled') for long chains where the
-    program allows: seconds of compiling at first, which later runs find on disk, then a hundredth of the time.
-    'replay' records the operations of torch and repeats them without autograd, 'plain' runs the program each time.
-    `compile` hands what 'replay' records to torch's compiler.
+    `engine` is what evaluates the density.  'auto' and 'compiled' take machine code where the program allows: a tenth
+    of a second of compiling at first, which later runs find on disk, then a hundredth of the time.  'plain' runs the
+    program each time, and torch differentiates it.
 
     `init` is where chains start: 'random', noise from its prior and unconstrained values uniform on (−2, 2), or
     'pathfinder', draws of Normal approximations on the way up from there.  Such starts lie close together: R-hat then
@@ -84,7 +83,6 @@ class MCMC:
         seed: int | None = None,
         *,
         chains: Schedule | None = None,
-        compile: bool = False,
         engine: Engine = "auto",
         init: Init = "random",
     ) -> None:
@@ -94,8 +92,7 @@ class MCMC:
         self.num_warmup, self.num_samples, self.num_chains = num_warmup, num_samples, num_chains
         self.seed = seed
         self.schedule = chains
-        self.compile = compile
-        self.engine: Engine = "replay" if compile and engine == "auto" else engine
+        self.engine: Engine = engine
         self.choice: Choice | None = None
         self.init: Init = init
         self.starts: dict[int, Array] | None = None
@@ -117,7 +114,7 @@ class MCMC:
         """
         program = model.model if isinstance(model, LiftedModel) else model
         observations = None if observations is None else program.taken(observations)
-        potential = potential_of(model, x, observations, compiled=self.compile)
+        potential = potential_of(model, x, observations)
         if (note := self.choose(potential).note) is not None:
             warnings.warn(note, stacklevel=2)
         seeds = self.seeds()
@@ -141,7 +138,7 @@ class MCMC:
 
     def choose(self, potential: Potential) -> Choice:
         """Decide what evaluates a density, and have it compiled where that is to be; for all that follows."""
-        self.choice = choose(self, potential, self.engine)
+        self.choice = choose(potential, self.engine)
         if self.init == "pathfinder":
             self._find_starts(potential)
         return self.choice
@@ -151,7 +148,8 @@ class MCMC:
         if isinstance(potential, LiftedPotential):
             raise InputProblem("init = pathfinder is for programs without the parameters of networks")
         seeds, density = self.seeds(), self.choice and self.choice.density
-        begins = start(potential, [Generator().manual_seed(seed) for seed in seeds]).q.astype(np.float64)
+        evaluated = None if density is None else evaluated_by(density)
+        begins = start(potential, seeds, evaluated).q.astype(np.float64)
         generators = [np.random.default_rng((PATHS, seed)) for seed in seeds]
         counted = pathfinder.Counted(density or partial(_alone, potential))
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What evaluates the density of a chain: compiled loops with the sampler around them, a replayed graph, or plain torch.
+"""What evaluates the density of a chain: compiled loops with the sampler around them, or plain torch.
 
 The same seed gives the same draws on one engine; engines round differently, so a result says which it was.
 """
@@ -16,25 +16,18 @@ from typing import Any, Literal
 import numpy as np
 
 from qvr_core.arrays.engine import Tensor, arrays
-from qvr_core.inference.density.recorded import Counter
 from qvr_core.inference.machine.chain import Chain, Settings, compile_sampler
 from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
 from qvr_core.inference.mcmc.draws import ChainsState, Slice
+from qvr_core.inference.mcmc.hamiltonian import State
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import uninterrupted
 from qvr_core.inference.mcmc.mass import Array
-from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
 from qvr_core.inference.mcmc.stepwise import Asked, start
 
-Engine = Literal["auto", "compiled", "replay", "plain"]
-WORTH_COMPILING = 500
-"""Draws of a chain, its warm-up included, from which on compiling always pays."""
-LEAPFROGS, CALLS = 16, 100
-"""Gradients that a draw may take, and what a leapfrog costs beside its density, in operations of torch."""
-COMPILING, LOWERING = 2e6, 1000
-"""What compiling costs, in operations: for each program, and for each operation of it."""
+Engine = Literal["auto", "compiled", "plain"]
 ASKED_FOR = "as asked for"
 SLICE = 25
 LONG_SLICE = 0.5
@@ -48,60 +41,59 @@ MOST_NUMBERS = 2_000_000
 class Choice:
     """The engine of a run; `note` says in a sentence why it is not the compiled one where that was to be expected."""
 
-    engine: Literal["compiled", "replay", "plain"]
+    engine: Literal["compiled", "plain"]
     density: MachineDensity | None = None
     note: str | None = None
     why: str | None = None
     """Why it is this one, in words that stand behind its name."""
 
 
-def choose(asked: Asked, potential: Potential, engine: Engine) -> Choice:
+def choose(potential: Potential, engine: Engine) -> Choice:
     """The engine that `engine` asks for, or the next best."""
     if engine == "plain":
-        if isinstance(potential, ProgramPotential | LiftedPotential):
-            potential.record = False
         return Choice("plain", why=ASKED_FOR)
-    if engine == "replay":
-        return Choice("replay", why=ASKED_FOR)
     try:
-        return _compiled(asked, potential, wanted=engine == "compiled")
+        return Choice("compiled", _compiled(potential), why=ASKED_FOR if engine == "compiled" else None)
     except NotCompiled as why:
         expected = engine == "compiled" or why.surprising
         note = f"the density runs as torch operations, not as machine code: {why}" if expected else None
-        return Choice("replay", note=note, why=str(why))
+        return Choice("plain", note=note, why=str(why))
 
 
-def least_draws(cost: float, kernel: HMCKernel | NUTSKernel) -> int:
-    """Draws of a chain from which on compiling pays, where an evaluation of the density costs so many operations.
-
-    It is a count, not a measurement, of program, data and kernel alone: the same run has the same engine, and so the
-    same draws, on every machine and whatever was compiled there before.
-    """
-    leapfrogs = kernel.num_steps if isinstance(kernel, HMCKernel) else LEAPFROGS
-    return min(WORTH_COMPILING, math.ceil((COMPILING + LOWERING * cost) / (leapfrogs * (cost + CALLS))))
-
-
-def _compiled(asked: Asked, potential: Potential, *, wanted: bool) -> Choice:
-    if not isinstance(potential, ProgramPotential):
-        raise NotCompiled("its parameters are those of networks", surprising=False)
-    q = potential.initial(arrays.Generator().manual_seed(0)).unsqueeze(0)
-    draws, why = asked.num_warmup + asked.num_samples, ASKED_FOR
-    if not wanted:
-        least = WORTH_COMPILING
-        # counting loads as much of torch as recording does
-        if draws < WORTH_COMPILING:
-            with Counter() as counter:
-                potential.plain_value_and_grad(q)
-            least = least_draws(counter.cost, asked.kernel)
-        why = f"{draws:,} draws a chain, and {least:,} are worth compiling"
-        if draws < least:
-            raise NotCompiled(why, surprising=False)
-    density = machine_density(potential.plain_value_and_grad, q, traced=potential, key=potential.key())
+def _compiled(potential: Potential) -> MachineDensity:
+    generator = np.random.default_rng(0)
+    if isinstance(potential, ProgramPotential):
+        if potential.dtype != arrays.float64:
+            raise NotCompiled("the program has parameters of single precision", surprising=False)
+        density = machine_density(potential, potential.initial(generator).numpy(), key=potential.key())
+    elif isinstance(potential, LiftedPotential):
+        double = potential.in_double()
+        try:
+            start = double.find_initial_position(double.initial(generator)).numpy()
+        except RuntimeError as error:
+            raise NotCompiled(f"its networks compute in single precision ({error})", surprising=False) from None
+        try:
+            density = machine_density(double, start)
+        except NotCompiled as why:
+            raise NotCompiled(str(why), surprising=False) from None
+    else:
+        raise NotCompiled("it is no program", surprising=False)
     try:
         compile_sampler()
     except Exception as error:
         raise NotCompiled(f"the compiler failed ({type(error).__name__}: {error})") from error
-    return Choice("compiled", density, why=why)
+    return density
+
+
+def evaluated_by(density: MachineDensity) -> Callable[[Array], State]:
+    """States at positions (C, D); a density that is not a number counts as none."""
+
+    def at(q: Array) -> State:
+        values, gradients = zip(*(density(row) for row in q), strict=True)
+        log_density = np.array(values)
+        return State(q, np.where(np.isnan(log_density), -np.inf, log_density), np.stack(gradients))
+
+    return at
 
 
 class Compiled:
@@ -141,7 +133,10 @@ class Compiled:
         elif starts is not None:
             self.first = starts
         else:
-            self.first = start(potential, [arrays.Generator().manual_seed(seed) for seed in seeds]).q
+            self.first = start(potential, seeds, evaluated_by(density)).q
+            if warmup > 0:
+                begins = arrays.from_numpy(self.first)
+                self.first = np.stack([potential.find_initial_position(q).numpy() for q in begins])
         self.chains: list[Chain] = []
         for q, seed in zip(self.first, seeds, strict=True):
             value, gradient = density(q)

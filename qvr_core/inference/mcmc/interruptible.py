@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from qvr_core.arrays.engine import Generator, Tensor
-from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
+import numpy as np
+
+from qvr_core.arrays.engine import Tensor
+from qvr_core.inference.mcmc.potential import Potential
 from qvr_core.runtime.values.errors import NonFinite
-
-if TYPE_CHECKING:
-    from qvr_core.inference.density.recorded import Recorded
 
 
 class Enough(Exception):
@@ -31,7 +29,7 @@ class Interruptible:
             raise Enough
         return self.inner.value_and_grad(q)
 
-    def initial(self, generator: Generator) -> Tensor:
+    def initial(self, generator: np.random.Generator) -> Tensor:
         return self.inner.initial(generator)
 
     def find_initial_position(self, q: Tensor) -> Tensor:
@@ -47,9 +45,3 @@ class Interruptible:
 def uninterrupted(potential: Potential) -> Potential:
     """The potential itself."""
     return potential.inner if isinstance(potential, Interruptible) else potential
-
-
-def recorder(potential: Potential) -> Recorded | None:
-    """What records and replays the density, where something does."""
-    own = uninterrupted(potential)
-    return own.recorded if isinstance(own, ProgramPotential | LiftedPotential) and own.record else None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from qvr_core.arrays.engine import TORCH, Generator, Tensor, arrays, is_tensor
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, coordinates, measured, standard_normal
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.inference.mcmc.centred_sites import advice
@@ -36,7 +40,7 @@ class Potential(Protocol):
         """log density (C,) in double precision and its gradient (C, width) at positions (C, width)."""
         ...
 
-    def initial(self, generator: Generator) -> Tensor:
+    def initial(self, generator: np.random.Generator) -> Tensor:
         """A start for one chain, (width,)."""
         ...
 
@@ -72,17 +76,9 @@ class ProgramPotential:
 
     vectorised = True
 
-    def __init__(
-        self, model: ProgramModule, x: object, observations: Mapping[str, Any], *, compiled: bool = False
-    ) -> None:
+    def __init__(self, model: ProgramModule, x: object, observations: Mapping[str, Any]) -> None:
         self.model = model
         self.advice = advice(model.program)
-        self.record = TORCH
-        """Whether the density is recorded after some evaluations and replayed."""
-        if TORCH:
-            from qvr_core.inference.density.recorded import Recorded
-
-            self.recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self.observations = dict(observations)
         model.note_unobserved(observations)
         self.value = model.input(x)
@@ -111,6 +107,12 @@ class ProgramPotential:
             for name, info in infos.items()
             if info.undrawn and info.event is not None
         }
+
+    def in_double(self) -> ProgramPotential:
+        """The same density in double precision."""
+        found = copy.copy(self)
+        found.dtype, found._expanded = arrays.float64, {}
+        return found
 
     def _inputs(self, chains: int) -> tuple[Any, Mapping[str, Any]]:
         if chains not in self._expanded:
@@ -170,11 +172,13 @@ class ProgramPotential:
         """The log density of one chain's position (1, width), by rows, of whatever arrays it is given in."""
         return self.run(q)[1]
 
-    def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        return self.recorded(q) if self.record else self.plain_value_and_grad(q)
+    @arrays.no_grad()
+    def log_densities(self, q: NDArray[Any]) -> NDArray[Any]:
+        """Of positions (N, width): (N,)."""
+        _, total = self.run(arrays.from_numpy(q).to(self.dtype))
+        return total.expand(q.shape[0] * self.rows).reshape(q.shape[0], -1).sum(-1).double().numpy()
 
-    def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        """As `value_and_grad`, step by step and with autograd."""
+    def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
         q = q.detach().requires_grad_()
         with arrays.enable_grad():
             _, total = self.run(q)
@@ -192,16 +196,14 @@ class ProgramPotential:
         given = (self.model.data, self.value, self.observations, state_of(self.model))
         return key_of(self.model.origin, *given, places, str(self.dtype), str(arrays.get_default_dtype()))
 
-    def initial(self, generator: Generator) -> Tensor:
+    def initial(self, generator: np.random.Generator) -> Tensor:
         """Noise from its prior; unconstrained values uniform on (−2, 2), as in Stan."""
-        pieces: list[Tensor] = []
+        pieces: list[NDArray[Any]] = []
         for block in self.blocks:
             shape = (self.rows, block.stop - block.start)
-            if block.coordinate.standard:
-                pieces.append(arrays.randn(shape, generator=generator, dtype=self.dtype))
-            else:
-                pieces.append(4.0 * arrays.rand(shape, generator=generator, dtype=self.dtype) - 2.0)
-        return arrays.cat(pieces, -1).reshape(-1)
+            standard = block.coordinate.standard
+            pieces.append(generator.standard_normal(shape) if standard else generator.uniform(-2.0, 2.0, shape))
+        return arrays.from_numpy(np.concatenate(pieces, -1).reshape(-1)).to(self.dtype)
 
     def find_initial_position(self, q: Tensor) -> Tensor:
         return q
@@ -244,14 +246,8 @@ class LiftedPotential:
 
     vectorised = True
 
-    def __init__(
-        self, lifted: LiftedModel, x: object, observations: Mapping[str, Any], *, compiled: bool = False
-    ) -> None:
+    def __init__(self, lifted: LiftedModel, x: object, observations: Mapping[str, Any]) -> None:
         self.lifted = lifted
-        from qvr_core.inference.density.recorded import Recorded
-
-        self.record = True
-        self.recorded = Recorded(self.plain_value_and_grad, compiled=compiled)
         self._one_by_one = False
         model = lifted.model
         try:
@@ -269,6 +265,25 @@ class LiftedPotential:
         self.scale = arrays.cat(
             [arrays.full((size,), lifted.scales[name]) for name, size in zip(self.shapes, self.sizes, strict=True)]
         ).to(self.dtype)
+
+    def in_double(self) -> LiftedPotential:
+        """The same density in double precision, as far as the networks compute in it."""
+        found = copy.copy(self)
+        found.dtype, found.scale = arrays.float64, self.scale.double()
+        found.x = tuple(map(_double, self.x)) if isinstance(self.x, tuple) else _double(self.x)
+        found.observations = {name: _double(value) for name, value in self.observations.items()}
+        if self.inner is not None:
+            found.inner = self.inner.in_double()
+        return found
+
+    def log_density_of(self, q: Any) -> Any:
+        """The log density at the position (1, width) of one chain, of whatever arrays it is given in."""
+        return self.log_density(q[0])
+
+    @arrays.no_grad()
+    def log_densities(self, q: NDArray[Any]) -> NDArray[Any]:
+        """Of positions (N, width): (N,)."""
+        return arrays.stack([self.log_density(row) for row in arrays.from_numpy(q).to(self.dtype)]).double().numpy()
 
     def parameters(self, q: Tensor) -> dict[str, Tensor]:
         """The parameters at one position (width,)."""
@@ -290,10 +305,7 @@ class LiftedPotential:
         return rest.double().sum() - 0.5 * theta.square().sum() - HALF_LOG_2PI * self.own
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        return self.recorded(q) if self.record else self.plain_value_and_grad(q)
-
-    def plain_value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        """As `value_and_grad`, with autograd: all chains at once where the model allows."""
+        """All chains at once where the model allows."""
         if q.shape[0] > 1 and not self._one_by_one:
             try:
                 return self._gradient(arrays.vmap(self.log_density), q)
@@ -311,9 +323,9 @@ class LiftedPotential:
             (gradient,) = arrays.autograd.grad(value.sum(), here)
         return value.detach(), gradient
 
-    def initial(self, generator: Generator) -> Tensor:
+    def initial(self, generator: np.random.Generator) -> Tensor:
         """The module's current parameters; noise from its prior."""
-        start = arrays.cat([p.detach().reshape(-1) for p in self.lifted.model.parameters()]) / self.scale
+        start = arrays.cat([p.detach().reshape(-1) for p in self.lifted.model.parameters()]).to(self.dtype) / self.scale
         if self.inner is None:
             return start
         return arrays.cat([start, self.inner.initial(generator)])
@@ -337,7 +349,7 @@ class LiftedPotential:
     @arrays.no_grad()
     def report(self, q: Tensor) -> dict[str, Tensor]:
         found: dict[str, list[Tensor]] = {}
-        for row in q:
+        for row in q.to(self.dtype):
             theta = self.parameters(row)
             here = dict(theta)
             if self.inner is not None:
@@ -376,13 +388,11 @@ def potential_of(
     model: ProgramModule | LiftedModel,
     x: object,
     observations: Mapping[str, Any] | None,
-    *,
-    compiled: bool = False,
 ) -> Potential:
     """The potential of a program, or of one whose parameters are lifted."""
     if isinstance(model, LiftedModel):
         given = observations if observations is not None else model.observations
         model.model.check_names(given, "observations")
-        return LiftedPotential(model, x, given, compiled=compiled)
+        return LiftedPotential(model, x, given)
     model.check_names(observations or {}, "observations")
-    return ProgramPotential(model, x, observations or {}, compiled=compiled)
+    return ProgramPotential(model, x, observations or {})

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from qvr_core.arrays.engine import Generator, arrays
+from qvr_core.arrays.engine import arrays
 from qvr_core.inference.mcmc.adaptation import DualAveraging, is_early, window_ends
 from qvr_core.inference.mcmc.draws import ChainsState, Slice
 from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
-from qvr_core.inference.mcmc.interruptible import recorder
 from qvr_core.inference.mcmc.mass import Array, DenseMass, DiagonalMass
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import Potential
 from qvr_core.runtime.values.errors import NonFinite
 
 START_ATTEMPTS = 100
+STARTS = 2
+"""Set in front of a chain's seed: the numbers of its start are not those of its transitions."""
 
 
 class Asked(Protocol):
@@ -44,10 +45,6 @@ class Stepwise:
         self.potential = potential
         self.total = asked.num_warmup + asked.num_samples
         self.generators = [np.random.default_rng(seed) for seed in seeds]
-        self.recorder = recorder(potential)
-        if self.recorder is not None:
-            # when a density is recorded is a matter of these chains alone
-            self.recorder.restart(len(seeds))
         self.window_start, self.ends = window_ends(self.warmup)
         mass = DenseMass if self.kernel.dense_mass else DiagonalMass
         self.mass = mass(len(seeds), potential.width, np.dtype(str(potential.dtype).removeprefix("torch.")))
@@ -64,7 +61,7 @@ class Stepwise:
         if starts is not None:
             self.state = state_at(self.potential, starts)
         else:
-            self.state = start(self.potential, [Generator().manual_seed(seed) for seed in seeds])
+            self.state = start(self.potential, seeds)
         if self.warmup > 0 and starts is None:
             found = [self.potential.find_initial_position(q).numpy() for q in arrays.from_numpy(self.state.q)]
             self.state = state_at(self.potential, np.stack(found))
@@ -115,12 +112,7 @@ class Stepwise:
             "q": self.state.q, "log_density": self.state.log_density, "gradient": self.state.gradient,
             "first": self.first, "step": self.step_size, **self.mass.arrays(), **self.averaging.arrays(),
         }  # fmt: skip
-        evaluations = 0
-        if self.recorder is not None:
-            evaluations, decided_at = self.recorder.state(len(self.generators))
-            if decided_at is not None:
-                held["recorded_at"] = decided_at.numpy()
-        common = {"seen": self.mass.count, "updates": self.averaging.count, "evaluations": evaluations}
+        common = {"seen": self.mass.count, "updates": self.averaging.count}
         return ChainsState(self.done, held, common, [dict(g.bit_generator.state) for g in self.generators])
 
     def _restore(self, begun: ChainsState) -> None:
@@ -132,18 +124,16 @@ class Stepwise:
         self.averaging.restore(held, common["updates"])
         for generator, state in zip(self.generators, begun.generators, strict=True):
             generator.bit_generator.state = dict(state)
-        if self.recorder is not None:
-            at = held.get("recorded_at")
-            decided_at = None if at is None else arrays.from_numpy(at)
-            self.recorder.restore(len(self.generators), common["evaluations"], decided_at)
 
 
-def start(potential: Potential, generators: Sequence[Generator]) -> State:
-    """A position of finite density and gradient for each chain."""
+def start(potential: Potential, seeds: Sequence[int], at: Callable[[Array], State] | None = None) -> State:
+    """A position of finite density and gradient for the chain of each seed; `at` evaluates them where the potential
+    itself does not."""
+    generators = [np.random.default_rng((STARTS, seed)) for seed in seeds]
     q = np.stack([potential.initial(g).numpy() for g in generators])
     good = np.zeros(len(generators), dtype=bool)
     for _ in range(START_ATTEMPTS):
-        state = state_at(potential, q)
+        state = state_at(potential, q) if at is None else at(q)
         good = np.isfinite(state.log_density) & np.isfinite(state.gradient).all(-1)
         if good.all():
             return state

@@ -22,7 +22,6 @@ import numpy as np
 from qvr_core import __version__
 from qvr_core.arrays.engine import arrays
 from qvr_core.inference.mcmc.draws import ChainsState, Columns, Draws
-from qvr_core.inference.mcmc.engines import Engine
 from qvr_core.inference.mcmc.mass import Array
 from qvr_core.runs.figures import checkpoint as checkpoints
 from qvr_core.runs.figures.checkpoint import Checkpoint
@@ -56,7 +55,8 @@ class Saved:
 
     chains: dict[int, Kept] = field(default_factory=dict[int, Kept])
     """By number the newest that is whole."""
-    engine: Engine | None = None
+    engine: str | None = None
+    """`replay` in a run of an earlier release, which no chain goes on with."""
     versions: dict[str, str] = field(default_factory=dict[str, str])
     seconds: float = 0.0
     damaged: list[DamagedFile] = field(default_factory=list[DamagedFile])

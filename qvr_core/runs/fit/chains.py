@@ -11,7 +11,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from qvr_core.arrays.engine import Generator, arrays
+import numpy as np
+
+from qvr_core.arrays.engine import arrays
 from qvr_core.inference.mcmc import MCMC, Enough, MCMCResult, Progress, joined
 from qvr_core.inference.mcmc.interruptible import Interruptible
 from qvr_core.inference.mcmc.potential import Potential, ProgramPotential
@@ -23,10 +25,10 @@ def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:
     """Whether chains have the same density and gradient alone, in pairs and all together, to the last bit."""
     if not isinstance(potential, ProgramPotential):
         return False
-    q = arrays.stack([potential.initial(Generator().manual_seed(seed)) for seed in seeds])
-    whole = potential.plain_value_and_grad(q)
+    q = arrays.stack([potential.initial(np.random.default_rng(seed)) for seed in seeds])
+    whole = potential.value_and_grad(q)
     for size in (1, 2):
-        parts = [potential.plain_value_and_grad(part) for part in q.split(size)]
+        parts = [potential.value_and_grad(part) for part in q.split(size)]
         for values, pieces in zip(whole, zip(*parts, strict=True), strict=True):
             if not arrays.equal(values, arrays.cat(pieces)):
                 return False

@@ -247,7 +247,7 @@ def asked_of(prepared: Prepared, saved: Saved | None = None) -> Asked:
         config.samples,
         config.chains,
         seed=config.seed,
-        engine=(saved and saved.engine) or config.engine,
+        engine="plain" if saved is not None and saved.engine == "plain" else config.engine,
         init="random" if going else config.init,
     )
     return Asked(asked, potential, Given(lifted or model, x, observations))

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 Algorithm = Literal["svi", "nuts"]
 GuideName = Literal["auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace"]
@@ -101,11 +101,14 @@ class RunConfig(BaseModel):
     max_tree_depth: Annotated[int, Field(ge=1, le=20)] = Field(
         default=10, description="At most 2^depth leapfrog steps a draw."
     )
-    engine: Literal["auto", "compiled", "replay", "plain"] = Field(
+    engine: Annotated[
+        Literal["auto", "compiled", "plain"],
+        # what earlier releases recorded and replayed
+        BeforeValidator(lambda given: "plain" if given == "replay" else given),
+    ] = Field(
         default="auto",
-        description="What evaluates the density: machine code (`compiled`), recorded operations (`replay`), or the "
-        "program itself (`plain`). `auto` compiles for 500 draws a chain (fewer of a large program) or 1,000 optimiser "
-        "steps and more, where the program allows.",
+        description="What evaluates the density: machine code (`compiled`), or the program itself (`plain`). `auto` "
+        "compiles where the program allows, and a fit by svi has 1,000 optimiser steps or more.",
     )
     init: Literal["random", "pathfinder"] = Field(
         default="random",

@@ -83,7 +83,7 @@ class Baselines(Frozen):
 
 
 ENGINES = {"compiled": "as machine code", "replay": "on recorded operations", "plain": "step by step"}
-"""How a run goes, by what evaluates its density."""
+"""How a run goes, by what evaluates its density; earlier releases replayed recorded operations."""
 
 
 class Started(Frozen):
@@ -100,7 +100,7 @@ class Started(Frozen):
     guide_parameters: int | None = None
     """Those of the guide, where a fit has one."""
     engine: Literal["compiled", "replay", "plain"] | None = None
-    """What evaluates the density of chains: machine code, recorded operations, or the program itself."""
+    """What evaluates the density: machine code, or the program itself; `replay` in runs of earlier releases."""
     engine_why: str | None = None
     """Why it is this one, in words."""
     steps: int

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.arrays.engine import functional as nnf
+from qvr_core.arrays.graph import Unsupported
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.families.triangular import log_diagonal
 from qvr_core.runtime.values.indices import recording
@@ -92,7 +93,7 @@ def _is_finite(bound: Tensor) -> bool:
         return bool(finite)
     try:
         return bool(finite)
-    except RuntimeError:
+    except (RuntimeError, Unsupported):
         return True
 
 

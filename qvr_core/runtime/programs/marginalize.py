@@ -26,6 +26,7 @@ from qvr_core.runtime.programs.site_shapes import sizes
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity, RuntimeProblem
+from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import blocks
 from qvr_core.runtime.values.padding import each_repeated
 from qvr_core.runtime.values.precision import precision
@@ -235,10 +236,10 @@ class Marginalize:
                 site=self.name,
             )
         nodes, weights = (arrays.as_tensor(a, dtype=precision()) for a in leggauss(QUADRATURE_NODES))
-        low, high = arrays.broadcast_tensors(arrays.as_tensor(support.low), arrays.as_tensor(support.high))
+        low, high = arrays.broadcast_tensors(as_tensor(support.low), as_tensor(support.high))
         low, high = low.unsqueeze(-1), high.unsqueeze(-1)
         half = 0.5 * (high - low)
-        if not bool(arrays.isfinite(half).all()):
+        if not recording() and not bool(arrays.isfinite(half).all()):
             raise NoDensity(f"site `{self.name}`: the interval to integrate over is not bounded", site=self.name)
         has_rows = aligned.rows and half.ndim > len(aligned.batch) + 1
         return low + half * (nodes + 1.0), weights.log() + half.log(), has_rows

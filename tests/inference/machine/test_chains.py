@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from benchmarks.models import RADON, SCHOOLS, VARYING_SLOPES
+from qvr_core.arrays import derivatives
 from qvr_core.codegen import llvm, store
 from qvr_core.codegen.calls import Compiled
 from qvr_core.codegen.kernels import transition
@@ -26,6 +28,7 @@ from qvr_core.inference.machine.density import MachineDensity, NotCompiled, mach
 from qvr_core.inference.mcmc.chains import Progress
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runs.record.protocol import Finished, Message, Started, parse_event
+from tests.inference.machine.functions import Function
 from tests.patience import HANG
 
 SETTINGS = Settings(60, 0, (10, 50), 40, 6, 10, 0.8, 0.1, dense=False, adapt_step=True, adapt_mass=True)
@@ -47,13 +50,12 @@ def sampled(engine: Any, draws: int = 40, **settings: Any) -> MCMCResult:
 
 def compiled(model: Any = SCHOOLS) -> tuple[Any, MachineDensity]:
     potential = potential_of(loads(model.text).morphism, None, model.data())
-    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
-    return potential, machine_density(potential.plain_value_and_grad, q)
+    return potential, machine_density(potential, potential.initial(np.random.default_rng(0)).numpy())
 
 
 def chain(settings: Settings = SETTINGS, model: Any = SCHOOLS) -> Chain:
     potential, made = compiled(model)
-    q = potential.initial(torch.Generator().manual_seed(0)).numpy()
+    q = potential.initial(np.random.default_rng(0)).numpy()
     return Chain(made, settings, q, *made(q), np.random.default_rng(0))
 
 
@@ -64,8 +66,8 @@ def chain(settings: Settings = SETTINGS, model: Any = SCHOOLS) -> Chain:
 def test_compiled_chains_draw_what_the_sampler_in_numpy_draws(kernel: Any, having: Any, dense: bool) -> None:
     # later on, what is rounded in another way has grown
     asked: dict[str, Any] = {"kernel": kernel, "having": having, "dense": dense}
-    ours, theirs = sampled("compiled", 25, **asked), sampled("replay", 25, **asked)
-    assert (ours.engine, theirs.engine) == ("compiled", "replay")
+    ours, theirs = sampled("compiled", 25, **asked), sampled("plain", 25, **asked)
+    assert (ours.engine, theirs.engine) == ("compiled", "plain")
     torch.testing.assert_close(ours.samples["raw"], theirs.samples["raw"], rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(ours.log_density, theirs.log_density, rtol=1e-3, atol=1e-3)
     assert torch.equal(ours.leapfrog_steps, theirs.leapfrog_steps) and torch.equal(ours.tree_depths, theirs.tree_depths)
@@ -120,58 +122,54 @@ def test_chains_end_between_slices_with_the_draws_made_so_far() -> None:
     torch.testing.assert_close(result.samples["mu"], whole.samples["mu"][:, :made])
 
 
-def test_long_chains_are_compiled_and_others_are_not() -> None:
+def test_chains_are_compiled_where_that_is_not_asked_not_to_be() -> None:
     model, data = loads(SCHOOLS.text).morphism, SCHOOLS.data()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert MCMC(NUTSKernel(), 300, 200, 1, seed=0).run(model, None, data).engine == "compiled"
-        assert MCMC(NUTSKernel(), 20, 20, 1, seed=0).run(model, None, data).engine == "replay"
-        assert MCMC(HMCKernel(), 300, 200, 1, seed=0).run(model, None, data).engine == "compiled"
+        assert MCMC(NUTSKernel(), 20, 20, 1, seed=0).run(model, None, data).engine == "compiled"
+        assert MCMC(HMCKernel(), 20, 20, 1, seed=0).run(model, None, data).engine == "compiled"
         assert MCMC(NUTSKernel(), 5, 5, 1, seed=0, engine="plain").run(model, None, data).engine == "plain"
 
 
-def test_an_operation_without_loops_is_said_and_the_draws_are_those_of_the_replay() -> None:
+def test_an_operation_without_loops_is_said_and_the_draws_are_those_of_the_program_itself() -> None:
     data = {"y": torch.tensor([0.3, -0.2, 1.0])}
     model = loads(UNKNOWN).morphism
-    with pytest.warns(UserWarning, match=r"runs as torch operations, not as machine code: there are no loops for the"):
+    with pytest.warns(UserWarning, match=r"runs as torch operations, not as machine code: there are no"):
         found = MCMC(NUTSKernel(), 10, 10, 1, seed=0, engine="compiled").run(model, None, data)
-    wanted = MCMC(NUTSKernel(), 10, 10, 1, seed=0, engine="replay").run(model, None, data)
-    assert found.engine == "replay" and torch.equal(found.samples["mu"], wanted.samples["mu"])
+    wanted = MCMC(NUTSKernel(), 10, 10, 1, seed=0, engine="plain").run(model, None, data)
+    assert found.engine == "plain" and torch.equal(found.samples["mu"], wanted.samples["mu"])
 
 
 def test_a_program_that_is_too_large_to_compile_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(density, "MOST_LINES", 10)
     with pytest.warns(UserWarning, match=r"there are no loops for so long a program \(\d+ lines of loops\)"):
-        replayed(sampled("compiled", 5))
+        same_as_plain(sampled("compiled", 5))
 
 
-def replayed(found: MCMCResult) -> None:
-    """These are the draws of the replay."""
-    assert found.engine == "replay"
-    wanted = sampled("replay", 5)
+def same_as_plain(found: MCMCResult) -> None:
+    """These are the draws of the program itself."""
+    assert found.engine == "plain"
+    wanted = sampled("plain", 5)
     assert all(torch.equal(value, wanted.samples[name]) for name, value in found.samples.items())
 
 
-def test_a_density_of_400_operations_too_many_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_density_of_too_many_operations_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
 
-    def plain(q: Tensor) -> tuple[Tensor, Tensor]:
-        value = q
-        for _ in range(598):
-            value = value.sin()
-        return value.sum(-1), q
+    def function(q: Any) -> Any:
+        for _ in range(98):
+            q = q.sin()
+        return q
 
-    # the position, the sum, and what is given back are operations, too
-    q = torch.ones(1, 2, dtype=torch.float64)
-    monkeypatch.setattr(density, "MOST_OPERATIONS", 601)
-    assert machine_density(plain, q).width == 2
-    monkeypatch.setattr(density, "MOST_OPERATIONS", 201)
-    with pytest.raises(NotCompiled, match=r"there are no loops for so large a graph \(601 operations\)"):
-        machine_density(plain, q)
+    long = Function(function, 2)
+    assert machine_density(long, np.ones(2)).width == 2
+    monkeypatch.setattr(density, "MOST_OPERATIONS", 50)
+    with pytest.raises(NotCompiled, match=r"there are no loops for so large a graph \(\d+ operations\)"):
+        machine_density(long, np.ones(2))
     monkeypatch.setattr(density, "MOST_OPERATIONS", 5)
     with pytest.warns(UserWarning, match=r"there are no loops for so large a graph \(\d+ operations\)"):
-        replayed(sampled("compiled", 5))
+        same_as_plain(sampled("compiled", 5))
 
 
 def test_a_mixture_and_its_groups_are_compiled() -> None:
@@ -189,9 +187,9 @@ program p : Row -> Row
 """
     data = {"y": torch.randn(6, dtype=torch.float64), "group": torch.tensor([0, 1, 1, 0, 1, 0])}
     potential = potential_of(loads(text).morphism, None, data)
-    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
-    value, gradient = machine_density(potential.plain_value_and_grad, q)(q[0].numpy())
-    wanted_value, wanted = potential.plain_value_and_grad(q)
+    q = potential.initial(np.random.default_rng(0)).unsqueeze(0)
+    value, gradient = machine_density(potential, q[0].numpy())(q[0].numpy())
+    wanted_value, wanted = potential.value_and_grad(q)
     np.testing.assert_allclose(value, float(wanted_value), rtol=1e-11)
     np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=1e-10, atol=1e-10)
 
@@ -199,7 +197,7 @@ program p : Row -> Row
 def test_without_the_compiler_chains_run_and_say_what_would_make_them_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(density, "available", lambda: False)
     with pytest.warns(UserWarning, match=r"llvmlite is not installed \(pip install llvmlite\)"):
-        assert sampled("compiled", 5).engine == "replay"
+        assert sampled("compiled", 5).engine == "plain"
 
 
 def test_a_compiler_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +206,7 @@ def test_a_compiler_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(density, "address_of", broken)
     with pytest.warns(UserWarning, match=r"the compiler failed \(RuntimeError: no room on the disk\)"):
-        replayed(sampled("compiled", 5))
+        same_as_plain(sampled("compiled", 5))
 
 
 HIDDEN = """
@@ -234,7 +232,7 @@ def test_where_llvmlite_is_not_installed_a_run_goes_on_and_says_so_once(tmp_path
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = [parse_event(line) for line in done.stdout.splitlines()]
-    assert [event.engine for event in told if isinstance(event, Started)] == ["replay"]
+    assert [event.engine for event in told if isinstance(event, Started)] == ["plain"]
     assert isinstance(told[-1], Finished) and told[-1].posterior
     said = [event.text for event in told if isinstance(event, Message) and "llvmlite" in event.text]
     assert said == [
@@ -242,32 +240,39 @@ def test_where_llvmlite_is_not_installed_a_run_goes_on_and_says_so_once(tmp_path
     ]
 
 
-def test_a_density_that_compiles_to_something_else_is_refused() -> None:
-    """A function whose value changes once it has been recorded."""
-    calls = 0
+class Bent(Function):
+    """Its values are those of another function than the one that is compiled."""
 
-    def plain(q: Tensor) -> tuple[Tensor, Tensor]:
-        nonlocal calls
-        calls += 1
-        return (q.square().sum(-1) + 1e-6 * calls), 2.0 * q
+    def __init__(self, function: Callable[[Any], Any], other: Callable[[Any], Any]) -> None:
+        super().__init__(function, 3)
+        self.other = other
 
+    def log_densities(self, q: Any) -> Any:
+        return Function(self.other, 3).log_densities(q)
+
+
+def test_a_density_that_compiles_to_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotCompiled, match="its value differs"):
-        machine_density(plain, torch.ones(1, 3, dtype=torch.float64))
+        machine_density(Bent(lambda x: x.square(), lambda x: x.square() + 1e-6), np.ones(3))
+    with pytest.raises(NotCompiled, match="its value differs"):
+        machine_density(Bent(lambda x: x.square(), lambda x: torch.where(x > 0.9, x.square(), torch.inf)), np.ones(3))
+
+
+@pytest.mark.parametrize("wrong", [lambda x, y: x, lambda x, y: y * 1.0001, lambda x, y: y * math.nan])
+def test_a_wrong_derivative_is_refused(monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
+    bent = Function(lambda x: x.exp() - x.square(), 3)
+    machine_density(bent, np.ones(3))
+    monkeypatch.setitem(derivatives.RULES, "exp", lambda node, d: [d * wrong(node.args[0], node)])
+    with pytest.raises(NotCompiled, match="its gradient"):
+        machine_density(bent, np.ones(3))
 
 
 def test_infinities_are_those_of_the_plain_density() -> None:
-    def plain(q: Tensor) -> tuple[Tensor, Tensor]:
-        inside = q[:, 0] > 0
-        value = torch.where(inside, q.sum(-1), -torch.inf)
-        return value, torch.where(inside, 1.0 / (q - q), q)
-
-    made = machine_density(plain, torch.ones(1, 2, dtype=torch.float64))
+    function = Function(lambda x: torch.where(x[0] > 0, x.sum(), -torch.inf), 2)
+    made = machine_density(function, np.ones(2))
     for first in (1.0, -1.0):
-        q = torch.tensor([[first, 2.0]], dtype=torch.float64)
-        value, gradient = made(q[0].numpy())
-        wanted_value, wanted = plain(q)
-        assert value == float(wanted_value)
-        np.testing.assert_array_equal(gradient, wanted[0].numpy())
+        q = np.array([first, 2.0])
+        assert made(q)[0] == function.log_densities(q[None])[0]
 
 
 def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,8 +282,7 @@ def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytes
     for shift in (0.0, 1.5):
         data = SCHOOLS.data() | {"y": SCHOOLS.data()["y"] + shift}
         potential = potential_of(model, None, data)
-        q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
-        found.append(machine_density(potential.plain_value_and_grad, q))
+        found.append(machine_density(potential, np.zeros(potential.width)))
     assert found[0].address == found[1].address
     q = np.ones(found[0].width)
     assert found[0](q)[0] != found[1](q)[0]
@@ -287,21 +291,19 @@ def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytes
 def test_the_compiler_is_told_of_once_for_a_build_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
     potential = potential_of(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
-    q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
     begun: list[str] = []
     for number in ("first", "second"):
         # as in another process
         monkeypatch.setattr(llvm, "_loaded", {})
         monkeypatch.setattr("qvr_core.inference.machine.chain.ADVANCE", Compiled(transition.advance))
         with llvm.told(lambda number=number: begun.append(number)):
-            machine_density(potential.plain_value_and_grad, q)
+            machine_density(potential, np.zeros(potential.width))
             compile_sampler()
     assert begun.count("second") == 0 and begun.count("first") >= 1
 
 
 def test_another_process_finds_the_same_build() -> None:
     code = """
-import torch
 from benchmarks.models import VARYING_SLOPES as MODEL
 from qvr_core.codegen import build
 from qvr_core.dsl import loads
@@ -309,8 +311,7 @@ from qvr_core.inference.machine import density
 from qvr_core.inference.mcmc.potential import potential_of
 from tests.patience import HANG
 potential = potential_of(loads(MODEL.text).morphism, None, MODEL.data())
-q = potential.initial(torch.Generator().manual_seed(0)).unsqueeze(0)
-print(build.llvm_text(density.text_of(potential.plain_value_and_grad, q)[0]))
+print(build.llvm_text(density.text_of(potential)[0]))
 """
     root = Path(__file__).resolve().parents[3]
     sources = {
@@ -329,7 +330,7 @@ print(build.llvm_text(density.text_of(potential.plain_value_and_grad, q)[0]))
 def test_compiled_chains_have_the_posterior_of_plain_ones(model: Any) -> None:
     program, data = loads(model.text).morphism, model.data()
     ours = MCMC(NUTSKernel(), 1000, 1000, 4, seed=0, engine="compiled").run(program, None, data)
-    theirs = MCMC(NUTSKernel(), 500, 250, 4, seed=5, engine="replay").run(program, None, data)
+    theirs = MCMC(NUTSKernel(), 500, 250, 4, seed=5, engine="plain").run(program, None, data)
     for name, values in ours.samples.items():
         sd = values.std((0, 1)).clamp_min(1e-12)
         apart = (values.mean((0, 1)) - theirs.samples[name].mean((0, 1))).abs() / sd

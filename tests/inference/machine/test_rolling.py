@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from qvr_core.codegen.lowering import whole
 from qvr_core.inference.machine import density
 from qvr_core.inference.machine.density import text_of
+from tests.inference.machine.functions import Function
 from tests.inference.machine.interpreted import interpreted
-from tests.inference.machine.test_lowering import value_and_grad
 
 Recurrence = Callable[[Tensor, int], Tensor]
 WIDTH = 6
@@ -68,29 +69,25 @@ def filtered(x: Tensor, steps: int) -> Tensor:
 RECURRENCES: dict[str, Recurrence] = {"garch": garch, "states": states, "seasons": seasons, "filtered": filtered}
 
 
-@pytest.mark.parametrize("graph", [0, 10_000], ids=["told at once", "found in a text that is long"])
 @pytest.mark.parametrize("name", RECURRENCES)
-def test_a_rolled_recurrence_is_the_recurrence(name: str, graph: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(density, "LONG_GRAPH", graph)
-    monkeypatch.setattr(density, "LONG_TEXT", 40)
-    plain = value_and_grad(lambda x: RECURRENCES[name](x, 20))
-    generator = torch.Generator().manual_seed(0)
-    text, width = text_of(plain, torch.randn(1, WIDTH, generator=generator, dtype=torch.float64))
+def test_a_rolled_recurrence_is_the_recurrence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "LONG_TEXT", 40)
+    monkeypatch.setattr(density, "WORTH_ROLLING", 10.0)
+    function = Function(lambda x: RECURRENCES[name](x, 20), WIDTH)
+    text, _ = text_of(function)
     assert "for r in range(" in text.source
-    run = interpreted(text, width)
+    run, rng = interpreted(text, WIDTH), np.random.default_rng(0)
     for _ in range(3):
-        q = torch.randn(1, WIDTH, generator=generator, dtype=torch.float64)
-        value, gradient = run(q[0].numpy())
-        wanted_value, wanted = plain(q)
-        np.testing.assert_allclose(value, float(wanted_value), rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=1e-9, atol=1e-9)
+        q = rng.standard_normal(WIDTH)
+        value, gradient = run(q)
+        wanted_value, wanted = function.value_and_grad(q)
+        np.testing.assert_allclose(value, wanted_value, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", RECURRENCES)
 def test_more_steps_are_no_longer_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(density, "LONG_GRAPH", 0)
-    lengths = [
-        text_of(value_and_grad(lambda x, n=n: RECURRENCES[name](x, n)), torch.ones(1, WIDTH).double())[0].lines
-        for n in (14, 24)
-    ]
+    monkeypatch.setattr(whole, "LONG_TEXT", 0)
+    monkeypatch.setattr(density, "WORTH_ROLLING", 10.0)
+    lengths = [text_of(Function(lambda x, n=n: RECURRENCES[name](x, n), WIDTH))[0].lines for n in (14, 24)]
     assert lengths[1] <= lengths[0] + 5

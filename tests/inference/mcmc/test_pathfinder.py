@@ -89,7 +89,7 @@ def test_a_density_that_is_nowhere_finite_has_no_start() -> None:
     assert pathfinder.starts(nowhere, [np.zeros(2)] * 2, [np.random.default_rng(0)] * 2) is None
 
 
-@pytest.mark.parametrize("engine", ["compiled", "replay"])
+@pytest.mark.parametrize("engine", ["compiled", "plain"])
 def test_chains_start_where_the_posterior_is(engine: Any) -> None:
     data = {"y": 700.0 + torch.randn(20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)}
     potential = potential_of(loads(FAR).morphism, None, data)
@@ -113,10 +113,10 @@ def test_a_seed_gives_the_same_draws_wherever_chains_run() -> None:
 
 def test_paths_that_find_nothing_leave_the_usual_start_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pathfinder, "starts", lambda *_: None)
-    chains = MCMC(NUTSKernel(), 5, 5, 2, seed=1, engine="replay", init="pathfinder")
+    chains = MCMC(NUTSKernel(), 5, 5, 2, seed=1, engine="plain", init="pathfinder")
     with pytest.warns(UserWarning, match="chains start at random"):
         found = chains.run(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
-    usual = MCMC(NUTSKernel(), 5, 5, 2, seed=1, engine="replay").run(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
+    usual = MCMC(NUTSKernel(), 5, 5, 2, seed=1, engine="plain").run(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
     assert torch.equal(found.samples["mu"], usual.samples["mu"])
 
 

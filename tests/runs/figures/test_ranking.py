@@ -67,7 +67,7 @@ def test_the_command_ranks_and_shows_what_differs(tmp_path: Path, monkeypatch: p
         (tmp_path / f"{name}.csv").write_text("\n".join(["y", *map(str, values)]) + "\n")
     qvr = CliRunner().invoke
     for program, data in (("m", "d"), ("far", "d"), ("m", "e")):
-        given = ["--data", f"csv:{data}.csv", "--warmup", "200", "--samples", "250", "--engine", "replay"]
+        given = ["--data", f"csv:{data}.csv", "--warmup", "200", "--samples", "250"]
         ran = qvr(app, ["run", "nuts", f"{program}.qvr", *given])
         assert ran.exit_code == 0, ran.output
     near, far, elsewhere = sorted(path.name for path in (tmp_path / ".qvr" / "runs").iterdir())

@@ -54,7 +54,7 @@ program weights : Wide -> Row
     observe y <- head
     return y
 """
-ENGINES = ("compiled", "replay", "plain")
+ENGINES = ("compiled", "plain")
 WARMUP, SAMPLES, EVERY = 30, 24, 7
 TOTAL = WARMUP + SAMPLES
 SHORT: dict[str, Any] = {
@@ -146,13 +146,13 @@ def test_a_run_may_be_killed_again_and_again(tmp_path: Path, whole: Any) -> None
 )
 def test_chains_that_run_one_after_another_go_on(draw: int, tmp_path: Path, whole: Any) -> None:
     """Those of network parameters: the first may be done when the second is killed."""
-    job = made(tmp_path, LIFTED, engine="replay")
+    job = made(tmp_path, LIFTED, engine="plain")
     assert killed(job, Moment("draw", draw))
     at = RunDirectory.of(job).draws()
     assert at[0] == min(TOTAL, (draw - 1) // EVERY * EVERY)
     events = resumed(tmp_path, job)
     assert [event.resumed_from for event in events if isinstance(event, Started)] == [sum(at.values())]
-    assert posterior(job) == whole(LIFTED, "replay")
+    assert posterior(job) == whole(LIFTED, "plain")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -165,17 +165,15 @@ def test_a_finished_run_is_extended_as_if_it_had_been_longer(engine: str, tmp_pa
 
 
 def test_a_killed_extension_goes_on(tmp_path: Path, whole: Any) -> None:
-    job = made(tmp_path, engine="replay")
+    job = made(tmp_path, engine="plain")
     conducted(job)
     assert killed(RunStore(tmp_path).resume(job.run_id, more=SAMPLES), Moment("draw", 10))
     resumed(tmp_path, job)
-    assert posterior(job) == whole(SCHOOLS, "replay", samples=2 * SAMPLES)
+    assert posterior(job) == whole(SCHOOLS, "plain", samples=2 * SAMPLES)
 
 
 # compiled chains have slices that end at 15, 31 and 54
-@pytest.mark.parametrize(
-    ("draw", "engine"), [(12, "compiled"), (28, "compiled"), (12, "replay"), (41, "replay"), (41, "plain")]
-)
+@pytest.mark.parametrize(("draw", "engine"), [(12, "compiled"), (28, "compiled"), (12, "plain"), (41, "plain")])
 def test_a_cancelled_run_goes_on(draw: int, engine: str, tmp_path: Path, whole: Any) -> None:
     """Also where it was cancelled in the midst of a trajectory, whose random numbers are drawn again."""
     job, stop = made(tmp_path, engine=engine, checkpoint_steps=None), Stop()
@@ -200,12 +198,12 @@ def test_a_cancelled_run_goes_on(draw: int, engine: str, tmp_path: Path, whole: 
 
 
 def test_a_run_at_its_time_limit_has_more_time(tmp_path: Path, whole: Any) -> None:
-    job = made(tmp_path, engine="replay", time_limit=1e-9)
+    job = made(tmp_path, engine="plain", time_limit=1e-9)
     assert isinstance(conducted(job)[-1], Cancelled)
     asked = RunStore(tmp_path).resume(job.run_id)
     asked = asked.model_copy(update={"config": asked.config.model_copy(update={"time_limit": None})})
     assert isinstance(conducted(asked)[-1], Finished)
-    assert posterior(job) == whole(SCHOOLS, "replay")
+    assert posterior(job) == whole(SCHOOLS, "plain")
 
 
 def test_chains_may_be_dealt_out_in_another_way_when_they_go_on(tmp_path: Path, whole: Any) -> None:
@@ -243,7 +241,7 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.qvr").write_text(SCHOOLS)
     flags = [f"--{key.replace('_', '-')}={value}" for key, value in SHORT.items() if key not in ("algorithm", "data")]
-    done = qvr("run", "nuts", "p.qvr", "--engine", "replay", *flags)
+    done = qvr("run", "nuts", "p.qvr", "--engine", "plain", *flags)
     assert done.exit_code == 0, done.output
     return RunStore(tmp_path).open("last")
 
@@ -269,7 +267,7 @@ def test_a_run_goes_on_with_the_program_that_it_keeps(run_here: RunDirectory, wh
     assert f"goes on from draws {TOTAL}, {TOTAL}" in explained.output and run_here.job().config.samples == SAMPLES
     done = qvr("run", "nuts", "--resume", "last", "--more", "24")
     assert done.exit_code == 0 and f"the chains go on from draw {TOTAL}, warm-up included" in done.output, done.output
-    assert run_here.posterior.read_bytes() == whole(SCHOOLS, "replay", samples=2 * SAMPLES)
+    assert run_here.posterior.read_bytes() == whole(SCHOOLS, "plain", samples=2 * SAMPLES)
 
 
 def test_a_fit_by_svi_has_no_more_draws(tmp_path: Path) -> None:
@@ -293,16 +291,16 @@ def test_chains_whose_engine_is_gone_say_so(tmp_path: Path, monkeypatch: pytest.
 
 def test_short_chains_that_are_extended_stay_on_their_engine(tmp_path: Path, whole: Any) -> None:
     job = made(tmp_path, engine="auto")
-    assert next(event for event in conducted(job) if isinstance(event, Started)).engine == "replay"
+    assert next(event for event in conducted(job) if isinstance(event, Started)).engine == "compiled"
     begun = next(event for event in resumed(tmp_path, job, more=500) if isinstance(event, Started))
-    assert begun.engine == "replay"
-    assert posterior(job) == whole(SCHOOLS, "replay", samples=SAMPLES + 500)
+    assert begun.engine == "compiled"
+    assert posterior(job) == whole(SCHOOLS, "compiled", samples=SAMPLES + 500)
 
 
 def test_other_versions_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = made(tmp_path, engine="replay")
+    job = made(tmp_path, engine="plain")
     assert killed(job, Moment("draw", 20))
-    now = chain_checkpoints.versions("replay")
+    now = chain_checkpoints.versions("plain")
     monkeypatch.setattr(chain_checkpoints, "versions", lambda engine: {**now, "torch": "9.9"})
     said = f"the chains began with torch {now['torch']} (now 9.9): the draws from here on may round in another way"
     assert said in told(resumed(tmp_path, job))
@@ -313,7 +311,7 @@ def test_other_versions_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("what", ["step-*", "draws-*"])
 def test_damaged_checkpoints_are_passed_over(what: str, tmp_path: Path, whole: Any) -> None:
-    job = made(tmp_path, engine="replay")
+    job = made(tmp_path, engine="plain")
     assert killed(job, Moment("draw", 50))
     run = RunDirectory.of(job)
     newest = max(run.checkpoints.glob(f"*/{what}"), key=lambda path: int(path.name.split("-")[-1]))
@@ -322,17 +320,17 @@ def test_damaged_checkpoints_are_passed_over(what: str, tmp_path: Path, whole: A
     said = told(resumed(tmp_path, job))
     assert any(text.startswith("passed over a checkpoint: ") and str(file) in text for text in said)
     assert "the chains go on from draw 42, warm-up included" in said
-    assert posterior(job) == whole(SCHOOLS, "replay")
+    assert posterior(job) == whole(SCHOOLS, "plain")
     for head in run.checkpoints.glob("*/step-*"):
         shutil.rmtree(head)
     assert "there is no whole checkpoint: the chains start again, with the same seeds" in told(
         resumed(tmp_path, job, more=SAMPLES)
     )
-    assert posterior(job) == whole(SCHOOLS, "replay", samples=2 * SAMPLES)
+    assert posterior(job) == whole(SCHOOLS, "plain", samples=2 * SAMPLES)
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    job, real = made(tmp_path, engine="replay"), checkpoints.save
+    job, real = made(tmp_path, engine="plain"), checkpoints.save
 
     def full(folder: Path, checkpoint: checkpoints.Checkpoint) -> Path:
         if checkpoint.step == 21:
@@ -348,8 +346,8 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, monkeypatch: p
 
 def test_pieces_of_draws_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Any) -> None:
     monkeypatch.setattr(chain_checkpoints, "MOST_PIECES", 3)
-    job = made(tmp_path, engine="replay", checkpoint_steps=2)
+    job = made(tmp_path, engine="plain", checkpoint_steps=2)
     assert killed(job, Moment("draw", 52))
     assert len(list(RunDirectory.of(job).checkpoints.glob("*/draws-*"))) <= 5
     resumed(tmp_path, job)
-    assert posterior(job) == whole(SCHOOLS, "replay")
+    assert posterior(job) == whole(SCHOOLS, "plain")

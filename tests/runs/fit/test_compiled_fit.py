@@ -39,7 +39,7 @@ def job_of(folder: Path, **config: object) -> Job:
         {"guide": "low_rank", "optimizer": "rmsprop"},
     ],
 )
-@pytest.mark.parametrize("engine", ["compiled", "replay"])
+@pytest.mark.parametrize("engine", ["compiled", "plain"])
 def test_a_fit_taken_up_again_is_the_unbroken_one(engine: str, config: dict[str, object], tmp_path: Path) -> None:
     unbroken = fit_of(job_of(tmp_path, engine=engine, **config))
     assert unbroken.fast.engine == engine
@@ -56,12 +56,11 @@ def test_a_fit_taken_up_again_is_the_unbroken_one(engine: str, config: dict[str,
 @pytest.mark.parametrize("guide", ["normal", "multivariate_normal", "laplace"])
 def test_engines_make_the_same_steps(guide: str, tmp_path: Path) -> None:
     losses: list[list[float]] = []
-    for engine in ("compiled", "replay", "plain"):
+    for engine in ("compiled", "plain"):
         fit = fit_of(job_of(tmp_path, engine=engine, guide=guide, precision="float64"))
         losses.append([value for _ in range(STEPS) for value in fit.advance()])
     # data and draws of the run are single precision in torch, where the program runs plainly
-    assert losses[0] == pytest.approx(losses[1], rel=1e-9)
-    assert losses[0] == pytest.approx(losses[2], rel=1e-5)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 @pytest.mark.parametrize("engine", ["compiled", "auto"])

@@ -79,7 +79,7 @@ async def test_chains_of_parameters_that_have_not_mixed_are_reported_at_the_end(
     assert [event.text for event in events if isinstance(event, Message)].count(warning) == 1
 
 
-@pytest.mark.parametrize("engine", ["compiled", "replay", "plain"])
+@pytest.mark.parametrize("engine", ["compiled", "plain"])
 async def test_a_run_names_the_engine_that_was_asked_for(tmp_path: Path, engine: str) -> None:
     job = make_job(
         tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=20, chains=2, engine=engine
@@ -88,16 +88,14 @@ async def test_a_run_names_the_engine_that_was_asked_for(tmp_path: Path, engine:
     (begun,) = [event for event in events if isinstance(event, Started)]
     assert isinstance(last, Finished) and last.posterior
     assert begun.engine == engine
-    name = {"compiled": "as machine code", "replay": "on recorded operations", "plain": "step by step"}[engine]
+    name = {"compiled": "as machine code", "plain": "step by step"}[engine]
     assert begun.where() == f"cpu, {name} (as asked for)"
 
 
-@pytest.mark.parametrize(("samples", "engine"), [(20, "replay"), (480, "compiled")])
-async def test_a_run_says_why_it_has_its_engine(tmp_path: Path, samples: int, engine: str) -> None:
-    job = make_job(tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=samples, chains=1)
+async def test_a_short_run_is_machine_code_too(tmp_path: Path) -> None:
+    job = make_job(tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=20, samples=20, chains=1)
     (begun,) = [event for event in (await watched(job))[0] if isinstance(event, Started)]
-    assert begun.engine == engine
-    assert begun.where().endswith(f"({20 + samples} draws a chain, and 500 are worth compiling)")
+    assert begun.engine == "compiled" and begun.where() == "cpu, as machine code"
 
 
 def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,18 +107,18 @@ def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> N
             tell()
             tell()
             assert told.wait(HANG)
-            return Choice("replay")
+            return Choice("plain")
 
     class Read:
         def choose(self, potential: object) -> Choice:
-            return Choice("replay")
+            return Choice("plain")
 
     def take(event: Event) -> None:
         events.append(event)
         told.set()
 
     monkeypatch.setattr(preparing, "LONG", 0.0)
-    assert nuts.chosen_engine(nuts.Asked(Slow(), None, None), take).engine == "replay"  # pyright: ignore
+    assert nuts.chosen_engine(nuts.Asked(Slow(), None, None), take).engine == "plain"  # pyright: ignore
     (message,) = events
     assert isinstance(message, Message) and message.text.startswith("preparing the program's machine code")
     # what is read from disk is not compiled, however long it takes

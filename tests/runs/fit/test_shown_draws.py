@@ -36,7 +36,7 @@ def sampled(folder: Path, model: str = LATENTS, **config: object) -> tuple[Any, 
         "samples": 40,
         "chains": 2,
         "max_tree_depth": 4,
-        "engine": "replay",
+        "engine": "plain",
         **config,
     }
     folder.mkdir(exist_ok=True)
@@ -47,7 +47,7 @@ def sampled(folder: Path, model: str = LATENTS, **config: object) -> tuple[Any, 
     return stored["posterior"], [event for event in events if isinstance(event, Draws)], events
 
 
-@pytest.mark.parametrize("engine", ["replay", "compiled"])
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
 def test_shown_draws_are_those_that_are_stored(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shown_draws, "INTERVAL", 0.0)
     monkeypatch.setattr(shown_draws, "SHARE", 1e9)

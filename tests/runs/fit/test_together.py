@@ -205,10 +205,10 @@ NETWORK = MODEL.replace("FinSet 256", "FinSet 5").replace("16", "2")
     ("model", "more", "processes"),
     [
         (SCHOOLS, ("--engine", "compiled"), "4"),
-        (SCHOOLS, ("--engine", "replay"), "2"),
+        (SCHOOLS, ("--engine", "plain"), "2"),
         (NETWORK, ("--rows", "8"), "2"),
         *(pytest.param(SCHOOLS, ("--engine", engine), processes, marks=pytest.mark.slow)
-          for engine, processes in (("compiled", "2"), ("replay", "4"), ("plain", "2"), ("plain", "4"))),
+          for engine, processes in (("compiled", "2"), ("plain", "4"))),
     ],
 )  # fmt: skip
 def test_draws_do_not_depend_on_the_number_of_processes(

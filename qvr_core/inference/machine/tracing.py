@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from qvr_core.arrays.derivatives import gradient
 from qvr_core.arrays.engine import new_graph
@@ -12,12 +14,16 @@ from qvr_core.arrays.operations import reduce, reshape
 
 
 class Traceable(Protocol):
-    """A log density of one chain on a flat position."""
+    """A log density of flat positions."""
 
     width: int
 
     def log_density_of(self, q: Array) -> Array:
-        """Of the position (1, width)."""
+        """Of the position (1, width) of one chain."""
+        ...
+
+    def log_densities(self, q: NDArray[Any]) -> NDArray[Any]:
+        """Of positions (N, width), (N,), step by step on the arrays of this process; raises where it has none."""
         ...
 
 
@@ -29,3 +35,8 @@ def density_graph(potential: Traceable) -> tuple[Array, Array]:
         value = FUNCTIONS["double"](potential.log_density_of(reshape(q, (1, potential.width))))
         value = reduce("sum", value)
         return value, gradient(value, q)
+
+
+def work_of(value: Array) -> int:
+    """Numbers that one evaluation makes, those of matrix products counted as often as they are added up."""
+    return sum(node.size * (node.args[0].shape[-1] if node.op == "matmul" else 1) for node in value.graph.nodes)

@@ -1,1 +1,0 @@
-"""A program's log density as a recorded graph."""

@@ -1,0 +1,69 @@
+"""Machine code is taken only where it gives what the program gives, step by step.
+
+The values of the two are compared at a few positions, and along random directions the derivative of the one with
+differences of the other: what derives and compiles shares nothing with what it is compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Density = Callable[[Array], tuple[float, Array]]
+"""Value and gradient (D,) at a position (D,)."""
+Plain = Callable[[Array], Array]
+"""Values (N,) at positions (N, D)."""
+POSITIONS, DIRECTIONS = 5, 3
+BUDGET = 20_000_000
+"""Numbers that a comparison may make: a large density is compared at fewer positions."""
+TOLERANCE = 1e-9
+"""Largest difference of a value, relative to the larger of 1 and the number."""
+STEP = 1e-3
+"""Of a difference; from four values on a line comes the fifth-order rule, from two of them a coarser one that says how
+far it can be trusted."""
+SLOPE_TOLERANCE = 1e-6
+
+
+def disagreement(made: Density, plain: Plain, start: Array, work: int) -> str | None:
+    """What differs, as the end of a sentence; None where nothing does.
+
+    `start` (D,) is where the positions lie around, `work` the numbers that one evaluation of `plain` makes.  Where the
+    density is infinite or NaN both must be, and the gradient is nobody's.
+    """
+    rng = np.random.default_rng(0)
+    each = 1 + 4 * DIRECTIONS
+    for number in range(max(1, min(POSITIONS, BUDGET // max(1, work * each)))):
+        here = start + 0.3 * number * rng.standard_normal(start.shape)
+        directions = rng.standard_normal((DIRECTIONS, len(here)))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        offsets = np.multiply.outer(np.array([-2.0, -1.0, 1.0, 2.0]) * STEP, directions).reshape(-1, len(here))
+        wanted = plain(np.concatenate([here[None], here + offsets]))
+        value, gradient = made(here)
+        if not _close(value, wanted[0]):
+            return f"its value differs from that of the plain density ({value!r}, {float(wanted[0])!r})"
+        if np.isfinite(value):
+            if not np.isfinite(gradient).all():
+                return "its gradient is not finite where the density is"
+            if not _sloped(gradient, directions, wanted[0], wanted[1:].reshape(4, DIRECTIONS)):
+                return "its gradient differs from that of the plain density"
+    return None
+
+
+def _close(found: float, wanted: float) -> bool:
+    if not np.isfinite(wanted):
+        return bool(np.array_equal(found, wanted, equal_nan=True))
+    return abs(found - wanted) <= TOLERANCE * max(1.0, abs(wanted))
+
+
+def _sloped(gradient: Array, directions: Array, value: float, around: Array) -> bool:
+    """Whether derivatives along directions are what four values on each line give, where all of them are finite."""
+    far, near = (around[3] - around[0]) / (4.0 * STEP), (around[2] - around[1]) / (2.0 * STEP)
+    slopes, errors = (4.0 * near - far) / 3.0, np.abs(near - far)
+    rounding = 1e-15 * abs(value) / STEP
+    scale = np.maximum(1.0, np.maximum(np.abs(slopes), np.linalg.norm(gradient)))
+    off = np.abs(directions @ gradient - slopes)
+    return bool(((off <= SLOPE_TOLERANCE * scale + rounding + errors) | ~np.isfinite(slopes)).all())
