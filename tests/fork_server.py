@@ -38,9 +38,13 @@ from typing import Any, NoReturn
 from qvr_core.runs.record.store import process_start
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ("qvr_core.cli", "qvr_core.runs.worker")
+MODULES = ("qvr_core.cli", "qvr_core.runs.worker", "qvr_core.runs.worker.prior")
+LAUNCHERS = ("qvr_core.runs.client.launch", "torch.distributed.run")
+"""What starts a team: their threads serve its store, and hold no lock that a process of the team wants."""
+SCRIPTS = ("tests.runs.fit.step_of_a_team", "tests.runs.fit.killed_chains")
 PRELOADED = (
-    *("torch._dynamo", "arviz_stats.base.array", "numba", "safetensors.torch", "xarray", "h5py", "pydantic"),
+    *("torch._dynamo", "torch.distributed.run", "arviz_stats.base.array"),
+    *("safetensors.torch", "xarray", "h5py", "pydantic"),
     *("qvr_core.dsl", "qvr_core.inference.svi", "qvr_core.inference.mcmc.chains", "qvr_core.inference.compiled_steps"),
     *("qvr_core.runs.fit.distributed_loss", "qvr_core.runs.figures.checkpoint", "qvr_core.runs.figures.posterior"),
     *("qvr_core.cli.run", "qvr_core.cli.check", "qvr_core.runs.worker.emitter"),
@@ -48,8 +52,10 @@ PRELOADED = (
 """Not polars, which starts threads, and so nothing that imports it."""
 READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH", "MPL")
 """How the names begin of what an interpreter, or a library as it is imported, reads from the environment."""
-GIVEN_ANEW = ("PYTHONUNBUFFERED", "PYTHONSAFEPATH", "TORCHINDUCTOR_CACHE_DIR")
-"""But for these, which a fork heeds; torch sets the last in the process of the tests, where it has compiled once."""
+GIVEN_ANEW = ("PYTHONUNBUFFERED", "PYTHONSAFEPATH", "OMP_NUM_THREADS", "TORCHINDUCTOR_CACHE_DIR")
+"""But for these, which a fork heeds: torch sets its cache in the process of the tests, where it has compiled once."""
+READ_LATER = ("TORCHELASTIC_", "TORCH_NCCL_")
+"""And these, which nothing reads before it forms a team."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """OpenBLAS starts its threads when it is loaded, and a process with threads should not fork."""
 PR_SET_CHILD_SUBREAPER = 36
@@ -103,11 +109,12 @@ class ForkServer:
 def described(command: list[str], asked: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
     """What a fork has to know, and its first three files."""
     environment = os.environ if asked["env"] is None else asked["env"]
+    module, *arguments = module_of(command) or []
     wanted = {
-        "module": command[2],
-        "arguments": command[3:],
+        "module": module,
+        "arguments": arguments,
         "cwd": os.path.abspath(asked["cwd"] or os.getcwd()),
-        "environment": dict(environment),
+        "environment": {**environment, **({"PYTHONUNBUFFERED": "1"} if command[1] == "-u" else {})},
         "session": asked["start_new_session"],
     }
     ends = (asked["p2cread"], asked["c2pwrite"], asked["errwrite"])
@@ -181,15 +188,22 @@ def as_ever() -> Iterator[None]:
 
 def can_be_forked(command: list[str], asked: dict[str, Any]) -> bool:
     """Whether a fork can be this process."""
-    if _paused or command[:2] != [sys.executable, "-m"] or command[2:3] == [] or command[2] not in MODULES:
+    program = module_of(command)
+    if _paused or program is None or program[0] not in (*MODULES, *LAUNCHERS, *SCRIPTS):
         return False
-    if _is_fork and len(os.listdir("/proc/self/task")) > 1:
+    if _is_fork and len(os.listdir("/proc/self/task")) > 1 and _module not in LAUNCHERS:
         return False
-    if command[3:4] in (["play"], ["lsp"]) or importlib.util.find_spec("torch") is None:
+    if program[1:2] in (["play"], ["lsp"]) or importlib.util.find_spec("torch") is None:
         return False  # a server, which torch never enters; an environment for the front end alone
     plain = not asked["shell"] and not asked["preexec_fn"] and not asked["pass_fds"]
     environment = os.environ if asked["env"] is None else asked["env"]
     return plain and read_at_start(environment) == _at_start
+
+
+def module_of(command: list[str]) -> list[str] | None:
+    """The module that this interpreter is to run, and its arguments; `-u` is what launchers say."""
+    started = [command[0], *command[1 + (command[1:2] == ["-u"]) :]]
+    return started[2:] if started[:2] == [sys.executable, "-m"] and len(started) > 2 else None
 
 
 def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
@@ -198,6 +212,7 @@ def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
         name: value
         for name, value in environment.items()
         if name.startswith(READ_AT_START)
+        and not name.startswith(READ_LATER)
         and name not in (*GIVEN_ANEW, *ONE_THREAD)
         and (name, value) != ("PYTHONPATH", str(ROOT))
     }
@@ -207,6 +222,8 @@ _at_start: dict[str, str] = {}
 _server: ForkServer | None = None
 _paused = False
 _is_fork = False
+_module = ""
+"""What this fork is."""
 
 
 # ---------------------------------------------------------------- in the server
@@ -260,7 +277,7 @@ def fork_here(command: list[str], asked: dict[str, Any]) -> int:
 
 def become(wanted: dict[str, Any], files: list[int]) -> NoReturn:
     """Be `python -m MODULE ARGUMENTS`."""
-    global _is_fork  # noqa: PLW0603
+    global _is_fork, _module
     status = 1
     try:
         # Behind what is open here, so that none is overwritten before it is copied.
@@ -278,7 +295,9 @@ def become(wanted: dict[str, Any], files: list[int]) -> NoReturn:
         sys.argv = [wanted["module"], *wanted["arguments"]]
         sys.stdin, sys.stdout, sys.stderr = streams()
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
-        _is_fork = True
+        if threads := os.environ.get("OMP_NUM_THREADS"):
+            sys.modules["torch"].set_num_threads(int(threads))
+        _is_fork, _module = True, wanted["module"]
         with forking():
             status = run(wanted["module"])
         threading._shutdown()  # pyright: ignore

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -22,9 +23,10 @@ from qvr_core.runs.prepare.prepare import prepare
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.exports import export_csv, losses_of
 from qvr_core.runs.record.protocol import CheckpointWritten, Finished, Job, Started, parse_event
-from qvr_core.runs.record.store import RunStore
+from qvr_core.runs.record.store import RunDirectory, RunStore
 from tests.patience import HANG
 
+ROOT = Path(__file__).resolve().parents[3]
 # Without noise between the input and the head: the loss of a batch is a number, however it is shared.
 MODEL = """\
 object Token : FinSet 256
@@ -86,11 +88,11 @@ def test_loss_and_gradients_of_two_processes_are_those_of_one(tmp_path: Path) ->
         asked = RunConfig.model_validate({"data": "text:t.txt", "batch_size": 33, "held_out": 0, "threads": 1})
         jobs[name] = RunStore(tmp_path).create(path="m.qvr", text=model, program=None, config=asked, base=str(tmp_path))
         (tmp_path / f"{name}.json").write_text(jobs[name].model_dump_json())
-    script = Path(__file__).with_name("step_of_a_team.py")
+    script = "tests.runs.fit.step_of_a_team"
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script),
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", script,
          *(str(tmp_path / f"{name}.json") for name in jobs)],
-        capture_output=True, text=True, check=False, timeout=HANG, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=False, timeout=HANG, env={**os.environ, "OMP_NUM_THREADS": "1"}, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == os.cpu_count() != 1:
@@ -109,17 +111,16 @@ def test_loss_and_gradients_of_two_processes_are_those_of_one(tmp_path: Path) ->
     assert not torch.allclose(shares[0]["loss"], shares[1]["loss"], atol=1e-3)
 
 
-def ranks_of(tag: str) -> dict[str, int]:
-    """The pids of a team's processes by their rank."""
-    found: dict[str, int] = {}
+def ranks_of(run: RunDirectory) -> dict[str, int]:
+    """The pids of a team of two by their rank: the one that keeps the run, and the other child of its parent."""
+    leading = int(json.loads((run.path / "process.json").read_text())["pid"])
+    parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            described = (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            mine = f"QVR_TEST_TEAM={tag}".encode() in described
-            rank = next((word[5:].decode() for word in described if word.startswith(b"RANK=")), None)
-            if mine and rank is not None:
-                found[rank] = int(entry.name)
-    return found
+            if entry.name.isdigit():
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    (other,) = [pid for pid, parent in parents.items() if parent == parents[leading] and pid != leading]
+    return {"0": leading, "1": other}
 
 
 @pytest.mark.parametrize("how", ["--nproc", "torchrun"])
@@ -133,17 +134,16 @@ def test_a_killed_process_ends_the_others_with_a_sentence(how: str, victim: str,
         "--nproc": ["-m", "qvr_core.cli", *words, "--nproc", "2"],
         "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "qvr_core.cli", *words],
     }
-    tag = f"{os.getpid()}-{how}-{victim}"
-    marked = {**os.environ, "OMP_NUM_THREADS": "1", "QVR_TEST_TEAM": tag}
     command = [sys.executable, *launch[how]]
+    there = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=marked
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=there
     ) as team:
         assert team.stdout is not None
         for line in team.stdout:
             if isinstance(parse_event(line), CheckpointWritten):
                 break
-        os.kill(ranks_of(tag)[victim], signal.SIGKILL)
+        os.kill(ranks_of(RunStore(tmp_path).open("last"))[victim], signal.SIGKILL)
         out, err = team.communicate(timeout=HANG)
     assert team.returncode == 1
     said = err if victim == "0" else out.splitlines()[-1]
@@ -220,7 +220,7 @@ def test_draws_do_not_depend_on_the_number_of_processes(
 
 
 def test_the_line_for_several_machines_in_the_docs_works(tmp_path: Path) -> None:
-    page = Path(__file__).resolve().parents[3] / "docs" / "many-machines.md"
+    page = ROOT / "docs" / "many-machines.md"
     (line,) = [line for line in page.read_text().splitlines() if line.startswith("torchrun ")]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
