@@ -23,10 +23,12 @@ import inspect
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -62,6 +64,20 @@ PR_SET_CHILD_SUBREAPER = 36
 ARGUMENTS = tuple(inspect.signature(subprocess.Popen._execute_child).parameters)[1:]  # pyright: ignore
 
 
+ENTRY = ("-m", "qvr_core.cli")
+COMMAND = """\
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+    door.connect({door!r})
+    asked = dict(arguments=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ))
+    socket.send_fds(door, [json.dumps(asked).encode()], [0, 1, 2])
+    answer = door.recv(64)
+if not answer:
+    os.execv({ever[0]!r}, [*{ever!r}, *sys.argv[1:]])
+sys.exit(int(answer))
+"""
+"""`qvr` as a shell finds it: the server is asked for a fork, and what cannot be one is started as ever."""
+
 # ---------------------------------------------------------------- in the process of the tests
 
 
@@ -72,13 +88,23 @@ class ForkServer:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._turn = threading.Lock()
         self._started: list[tuple[int, str | None]] = []
-        with theirs:
+        self._folder = tempfile.TemporaryDirectory(prefix="qvr-forks-")
+        self.commands = self._folder.name
+        """A folder whose `qvr` is a fork, for shells."""
+        door = str(Path(self.commands) / "door")
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as callers:
+            callers.bind(door)
+            callers.listen()
+            command = Path(self.commands) / "qvr"
+            command.write_text(f"#!{sys.executable} -IS\n{COMMAND.format(door=door, ever=[sys.executable, *ENTRY])}")
+            command.chmod(0o700)
+            ends = (theirs.fileno(), callers.fileno())
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.fork_server", *map(str, ends)],
                 cwd=ROOT,
                 env={**os.environ, **ONE_THREAD},
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=ends,
                 start_new_session=True,
             )
 
@@ -104,6 +130,7 @@ class ForkServer:
         """End the server; forks that live go on."""
         self._socket.close()
         self._process.wait()
+        self._folder.cleanup()
 
 
 def described(command: list[str], asked: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
@@ -137,10 +164,24 @@ def living() -> set[int]:
     return _server.living() if _server is not None else set()
 
 
+def shell_path() -> str:
+    """PATH for a shell whose `qvr` is that of this environment, and a fork where it can be one."""
+    own = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return f"{_started().commands}:{own}" if _forking and not _paused else own
+
+
+def _started() -> ForkServer:
+    global _server  # noqa: PLW0603
+    if _server is None:
+        with as_ever():
+            _server = ForkServer()
+    return _server
+
+
 @contextlib.contextmanager
 def forking() -> Iterator[None]:
     """Have what is started be a fork, where it can; the server starts with the first."""
-    global _server, _at_start  # noqa: PLW0603
+    global _server, _at_start, _forking  # noqa: PLW0603
     if sys.platform != "linux":
         yield
         return
@@ -148,7 +189,6 @@ def forking() -> Iterator[None]:
     started_as_ever = subprocess.Popen._execute_child  # pyright: ignore
 
     def execute_child(popen: Any, *given: Any) -> None:
-        global _server  # noqa: PLW0603
         asked = dict(zip(ARGUMENTS, given, strict=True))
         command = [asked["args"]] if isinstance(asked["args"], str) else [os.fspath(each) for each in asked["args"]]
         if not can_be_forked(command, asked):
@@ -157,18 +197,17 @@ def forking() -> Iterator[None]:
         if _is_fork:
             popen.pid = fork_here(command, asked)
         else:
-            if _server is None:
-                with as_ever():
-                    _server = ForkServer()
-            popen.pid = _server.fork(command, asked)
+            popen.pid = _started().fork(command, asked)
         popen._child_created = True
         ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         popen._close_pipe_fds(*(asked[end] for end in ends))
 
     subprocess.Popen._execute_child = execute_child  # pyright: ignore
+    _forking = True
     try:
         yield
     finally:
+        _forking = False
         subprocess.Popen._execute_child = started_as_ever  # pyright: ignore
         if _server is not None:
             _server.close()
@@ -195,7 +234,7 @@ def can_be_forked(command: list[str], asked: dict[str, Any]) -> bool:
         return False
     if program[1:2] in (["play"], ["lsp"]) or importlib.util.find_spec("torch") is None:
         return False  # a server, which torch never enters; an environment for the front end alone
-    plain = not asked["shell"] and not asked["preexec_fn"] and not asked["pass_fds"]
+    plain = not any(asked.get(name) for name in ("shell", "preexec_fn", "pass_fds"))
     environment = os.environ if asked["env"] is None else asked["env"]
     return plain and read_at_start(environment) == _at_start
 
@@ -220,6 +259,7 @@ def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 _at_start: dict[str, str] = {}
 _server: ForkServer | None = None
+_forking = False
 _paused = False
 _is_fork = False
 _module = ""
@@ -229,35 +269,79 @@ _module = ""
 # ---------------------------------------------------------------- in the server
 
 
-def serve(descriptor: int) -> None:
-    """Fork for each message, until the tests are over."""
+def serve(descriptor: int, door: int) -> None:
+    """Fork for each message and for each caller, until the tests are over."""
+    global _at_start  # noqa: PLW0603
+    _at_start = read_at_start(os.environ)
     for name in PRELOADED:
         importlib.import_module(name)
     threads = os.listdir("/proc/self/task")
     assert len(threads) == 1, f"{len(threads)} threads: what was imported has started some"
     gc.collect()
     gc.freeze()
-    messages = socket.socket(fileno=descriptor)
+    messages, callers = socket.socket(fileno=descriptor), socket.socket(fileno=door)
     while True:
-        message, files, *_ = socket.recv_fds(messages, 2**20, 3)
-        if not message:
+        ready, *_ = select.select([messages, callers], [], [])
+        while _reaped():
+            pass
+        if callers in ready:
+            called(callers)
+        if messages in ready and not forked(messages):
             return
-        reading, writing = os.pipe()
-        between = os.fork()
-        if between == 0:
-            if os.fork() == 0:
-                os.close(writing)
-                # Until the server has seen the end of what forked this, which has given it to the tests.
-                os.read(reading, 1)
-                os.close(reading)
-                wanted = json.loads(message)
-                if wanted["session"]:
-                    os.setsid()
-                messages.send(str(os.getpid()).encode())
-                become(wanted, files)
+
+
+def _reaped() -> bool:
+    """Whether one of those who wait for a shell's command has ended."""
+    with contextlib.suppress(ChildProcessError):
+        return os.waitpid(-1, os.WNOHANG)[0] != 0
+    return False
+
+
+def forked(messages: socket.socket) -> bool:
+    """A fork for the next message, which becomes a child of the tests; False where they are over."""
+    message, files, *_ = socket.recv_fds(messages, 2**20, 3)
+    if not message:
+        return False
+    reading, writing = os.pipe()
+    between = os.fork()
+    if between == 0:
+        if os.fork() == 0:
+            os.close(writing)
+            # Until the server has seen the end of what forked this, which has given it to the tests.
+            os.read(reading, 1)
+            os.close(reading)
+            wanted = json.loads(message)
+            if wanted["session"]:
+                os.setsid()
+            messages.send(str(os.getpid()).encode())
+            become(wanted, files)
+        os._exit(0)
+    os.waitpid(between, 0)
+    for file in (reading, writing, *files):
+        os.close(file)
+    return True
+
+
+def called(callers: socket.socket) -> None:
+    """A fork for a command of a shell, and one that waits for its end and tells it; both end with who has called."""
+    caller, _ = callers.accept()
+    with caller:
+        message, files, *_ = socket.recv_fds(caller, 2**20, 3)
+        wanted = json.loads(message or "{}")
+        command = [sys.executable, *ENTRY, *wanted.get("arguments", ())]
+        if wanted and can_be_forked(command, wanted) and os.fork() == 0:
+            child = os.fork()
+            if child == 0:
+                become({"module": ENTRY[1], "environment": wanted["env"], "session": False, **wanted}, files)
+            ended = os.pidfd_open(child)
+            ready, *_ = select.select([ended, caller], [], [])
+            if ended not in ready:
+                os.kill(child, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            with contextlib.suppress(OSError):
+                caller.send(str(status if status >= 0 else 128 - status).encode())
             os._exit(0)
-        os.waitpid(between, 0)
-        for file in (reading, writing, *files):
+        for file in files:
             os.close(file)
 
 
@@ -344,4 +428,4 @@ def run(module: str) -> int:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(*map(int, sys.argv[1:]))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fork_server import shell_path
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def test_there_is_a_tour() -> None:
 
 @pytest.mark.parametrize(("status", "language", "code"), TOUR, ids=[code.splitlines()[0][:40] for _, _, code in TOUR])
 def test_the_tour_works_as_written(status: str, language: str, code: str, checkout: Path) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "160"}
+    environment = {**os.environ, "PATH": shell_path(), "COLUMNS": "160"}
     command = ["bash", "-euc", code] if language == "sh" else [sys.executable, "-c", code]
     done = subprocess.run(
         command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=2 * HANG, check=False

@@ -6,11 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.fork_server import shell_path
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,11 +44,10 @@ FAILING = ("qvr check-fit",)
 
 
 def shell(command: str, folder: Path) -> str:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euc", command],
         cwd=folder,
-        env={**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PATH": shell_path(), "COLUMNS": "160", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=2 * HANG,

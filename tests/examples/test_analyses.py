@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import xarray
 from qvr_core.analysis import Analyzer
 from qvr_core.runs.record.store import RunStore
 from qvr_core.semantics.types.diagnostics import Severity
+from tests.fork_server import shell_path
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,8 +53,7 @@ def checkout(folder: Path, lengths: dict[str, float | str] | None = None) -> Pat
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PATH": shell_path(), "COLUMNS": "160", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         ["bash", "-euc", command],
         cwd=folder,
