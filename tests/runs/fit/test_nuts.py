@@ -61,7 +61,7 @@ async def test_cancelled_chains_keep_their_draws(tmp_path: Path) -> None:
 async def test_chains_at_their_time_limit_say_what_they_have(tmp_path: Path) -> None:
     job = make_job(
         tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=5, samples=1_000_000, chains=2,
-        max_tree_depth=2, time_limit=2.0, engine="replay",
+        max_tree_depth=2, time_limit=2.0, engine="plain",
     )  # fmt: skip
     _, last = await watched(job)
     assert isinstance(last, Finished) and last.posterior
