@@ -20,10 +20,10 @@ from qvr_core.codegen.kinds import REAL, WHOLE, Array, Unsupported
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.wasm.module import Module
 from qvr_core.codegen.wasm.sampler import ADVANCE
-from qvr_core.inference.density.tracing import density_graph
 from qvr_core.inference.diagnostics.convergence import mcse_mean
 from qvr_core.inference.machine.chain import Chain, Settings
 from qvr_core.inference.machine.density import MachineDensity
+from qvr_core.inference.machine.tracing import density_graph
 from tests.arrays.test_densities import POSITIONS, PROGRAMS, potential
 from tests.codegen import test_subset
 from tests.codegen.compiling import applied
