@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.definitions import parsed
@@ -146,9 +145,9 @@ def test_value_and_gradient_of_every_program_are_torchs(texts: Any, tmp_path: Pa
     jobs: list[Job] = []
     wanted: list[tuple[str, list[tuple[float, Any]]]] = []
     for (_, name), (plain, forms) in texts.items():
-        generator = torch.Generator().manual_seed(8)
+        generator = np.random.default_rng(8)
         positions = [plain.initial(generator) for _ in range(POSITIONS)]
-        values = [plain.plain_value_and_grad(q.unsqueeze(0)) for q in positions]
+        values = [plain.value_and_grad(q.unsqueeze(0)) for q in positions]
         for text in forms:
             module = Module()
             module.take_density(text)
@@ -180,8 +179,8 @@ def state_of(generator: np.random.Generator) -> Any:
 def chain(plain: Any, text: Any, number: int) -> tuple[Chain, Call]:
     """A chain of machine code, and the same in WebAssembly."""
     address, keeps = address_of(text)
-    made = MachineDensity(address, plain.width, text.room, *constants(text), keeps)
-    q = plain.initial(torch.Generator().manual_seed(number)).numpy()
+    made = MachineDensity(address, plain.width, text.room, *constants(text), keeps, text.source)
+    q = plain.initial(np.random.default_rng(number)).numpy()
     here = Chain(made, SETTINGS, q, *made(q), np.random.default_rng(number))
     count = WARMUP + DRAWS
     arguments = [
