@@ -22,7 +22,14 @@ from pathlib import Path
 from scripts.import_graph import ROOT, imported, module_name
 
 PACKAGES = ("qvr", "qvr_core", "qvr_lsp", "scripts", "benchmarks", "tests")
-EVERYTHING = ("pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/fork_server.py", "tests/patience.py")
+EVERYTHING = (
+    "pyproject.toml",
+    "constraints.txt",
+    "tests/conftest.py",
+    "tests/fork_server.py",
+    "tests/forks.py",
+    "tests/patience.py",
+)
 """What every test stands on."""
 OF_ALL = (
     *("tests/test_layers.py", "tests/test_dependencies.py", "tests/test_patience.py"),

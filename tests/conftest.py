@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fork_server import as_ever, forking
+from tests.forks import as_ever, forking
 
 # Compiling this package anew costs each process 0.2 s.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

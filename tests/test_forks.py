@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import fork_server
+from tests import forks
 from tests.patience import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are had on Linux alone")
@@ -19,13 +19,13 @@ def version(**asked: object) -> tuple[bool, str]:
     """Whether a command was a fork, and what it printed."""
     command = [sys.executable, "-m", "qvr_core.cli", "--version"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **asked) as started:
-        forked = started.pid in fork_server.living()
+        forked = started.pid in forks.living()
         return forked, started.communicate()[0]
 
 
 def test_a_command_is_a_fork_that_says_the_same() -> None:
     forked, said = version()
-    with fork_server.as_ever():
+    with forks.as_ever():
         assert version() == (False, said)
     assert forked and said
 
@@ -42,7 +42,7 @@ def test_what_an_interpreter_reads_as_it_starts_is_started_as_ever(monkeypatch: 
 
 
 def told(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    there = {**os.environ, "PATH": fork_server.shell_path(), "COLUMNS": "160", **environment}
+    there = {**os.environ, "PATH": forks.shell_path(), "COLUMNS": "160", **environment}
     return subprocess.run(["bash", "-uc", command], cwd=folder, env=there, capture_output=True, text=True, check=False)
 
 

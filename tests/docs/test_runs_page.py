@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fork_server import shell_path
+from tests.forks import shell_path
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ import xarray
 from qvr_core.analysis import Analyzer
 from qvr_core.runs.record.store import RunStore
 from qvr_core.semantics.types.diagnostics import Severity
-from tests.fork_server import shell_path
+from tests.forks import shell_path
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,14 +12,14 @@ import pytest
 
 from qvr_core.runs.client import client
 from qvr_core.runs.client.client import CANCEL_LADDER
-from tests import fork_server
+from tests import forks
 from tests.patience import HANG
 from tests.runs.jobs import SENTENCE
 
 
 def workers() -> set[int]:
     """Pids of living worker processes that this test session started, however far down."""
-    found = fork_server.living()
+    found = forks.living()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
