@@ -138,16 +138,17 @@ class NumpyroSteps(Steps):
         self.write(f"{together} = before", 4)
         expressions.along, expressions.growing = index.name, {name: names[name] for name in step.names}
         expressions.earlier = lambda name, shift: f"{before[name]}[-{shift}]" if shift else names[name]
-        for name, value in zip(step.names, indexed.values, strict=True):
-            self.write(f"{names[name]} = {expressions.text(value)}", 4)
+        for at, name in enumerate(step.names):
+            self.write(f"{names[name]} = {self.later(indexed, at, before[name])}", 4)
         expressions.along, expressions.growing, expressions.earlier = None, {}, None
         after = _together([f"jnp.append({before[name]}[1:], {names[name]})" for name in step.names])
         made = _together([names[name] for name in step.names])
         self.write(f"return {after}, {made}", 4)
         self.lines.append("")
         self.write(f"_, {made} = jax.lax.scan({move}, {together}, jnp.arange({index.lag}, {size}))")
-        for name in step.names:
-            whole = f"jnp.append({before[name]}, {names[name]})"
+        for at, name in enumerate(step.names):
+            first = before[name] + (f"[-{index.lag}:]" if indexed.lag(at) > index.lag else "")
+            whole = f"jnp.append({first}, {names[name]})"
             self.keep(name, whole, derived=name in self.reading.derived)
 
     def forward(self, block: Block, terms: str) -> str:

@@ -202,8 +202,8 @@ class PymcSteps(Steps):
         self.write(f"def {move}({', '.join([names[index.name], *before.values(), *read])}):")
         expressions.along, expressions.growing = index.name, {name: names[name] for name in step.names}
         expressions.earlier = lambda name, shift: f"{before[name]}[-{shift}]" if shift else names[name]
-        for name, value in zip(step.names, indexed.values, strict=True):
-            self.write(f"{names[name]} = {expressions.text(value)}", 4)
+        for at, name in enumerate(step.names):
+            self.write(f"{names[name]} = {self.later(indexed, at, before[name])}", 4)
         expressions.along, expressions.growing, expressions.earlier = None, {}, None
         after = [f"pt.concatenate([{before[name]}[1:], {names[name]}[None]])" for name in step.names]
         self.write(f"return {after[0]}" if len(after) == 1 else f"return [{', '.join(after)}]", 4)
@@ -212,8 +212,9 @@ class PymcSteps(Steps):
         outputs = f"outputs_info=[{', '.join(before.values())}], non_sequences=[{', '.join(read)}]"
         outputs += ", return_updates=False"
         self.write(f"{made} = pytensor.scan({move}, sequences=pt.arange({index.lag}, {size}), {outputs})")
-        for name in step.names:
-            whole = f"pt.concatenate([{before[name]}, {names[name]}[:, -1]])"
+        for at, name in enumerate(step.names):
+            first = before[name] + (f"[-{index.lag}:]" if indexed.lag(at) > index.lag else "")
+            whole = f"pt.concatenate([{first}, {names[name]}[:, -1]])"
             self.keep(name, whole, derived=name in self.reading.derived)
 
     def forward(self, block: Block, terms: str) -> str:

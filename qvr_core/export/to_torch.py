@@ -118,12 +118,18 @@ class TorchSteps(Steps):
         size = expressions.size(getattr(index.space, "size", 0))
         at = self.names[index.name]
         for place, name in enumerate(step.names):
-            self.write(f"{self.names[name]} = [{', '.join(self.starts(indexed, place))}]")
+            first = self.starts(indexed, place)
+            behind = indexed.lag(place) - index.lag
+            # a place before the first counts from the last, as lists do
+            self.write(f"{self.names[name]} = [{', '.join([*first[behind:], *first[:behind]])}]")
         self.write(f"for {at} in range({index.lag}, {size}):")
         expressions.along, expressions.growing = index.name, {name: self.names[name] for name in step.names}
         expressions.earlier = lambda name, shift: f"{self.names[name]}[{at}{f' - {shift}' if shift else ''}]"
-        for name, value in zip(step.names, indexed.values, strict=True):
-            self.write(f"{self.names[name]}.append({expressions.text(value)})", 4)
+        for place, (name, value) in enumerate(zip(step.names, indexed.values, strict=True)):
+            lag = indexed.lag(place)
+            if lag > index.lag:
+                self.write(f"if {at} >= {lag}:", 4)
+            self.write(f"{self.names[name]}.append({expressions.text(value)})", 8 if lag > index.lag else 4)
         expressions.along, expressions.growing, expressions.earlier = None, {}, None
         for name in step.names:
             self.write(f"{self.names[name]} = torch.stack({self.names[name]})")

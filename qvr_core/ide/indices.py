@@ -137,6 +137,9 @@ def order_note(step: m.LetModel) -> str:
     lag = max((one.lag for one in held.indices), default=0) if held is not None else 0
     if held is None or not lag:
         return ""
+    if held.lags:
+        begins = [f"{count(own)} of `{name}`" for name, own in zip(step.names, held.lags, strict=True)]
+        return f"Runs in order. `from` gives the first elements: {', '.join(begins)}."
     first = "`from` gives the first element" if lag == 1 else f"`from` gives the first {count(lag)} elements"
     back = "one element back" if lag == 1 else f"up to {count(lag)} elements back"
     return f"Runs in order: it reads itself {back}. {first}." if held.recursive else f"Reads {back}; {first}."

@@ -68,12 +68,15 @@ def holt_winters(v: SimpleNamespace) -> float:
     total += normal(v.level0, 400, 50) + normal(v.trend0, 0, 5) + normal(v.season0, 0, 50).sum()
     total += half_normal(v.sigma, scale=20)
     level, trend, season = v.level0, v.trend0, list(v.season0)
-    for seen in sold[4:]:
-        total += normal(seen, level + trend + season[-4], v.sigma)
+    for quarter, seen in enumerate(sold[1:], 1):
+        # the season of a quarter in the first year is that of `season0`
+        last = season[quarter - 4] if quarter >= 4 else season[quarter]
+        total += normal(seen, level + trend + last, v.sigma)
         before = level
-        level = v.alpha * (seen - season[-4]) + (1 - v.alpha) * (level + trend)
+        level = v.alpha * (seen - last) + (1 - v.alpha) * (level + trend)
         trend = v.beta * (level - before) + (1 - v.beta) * trend
-        season.append(v.gamma * (seen - level) + (1 - v.gamma) * season[-4])
+        if quarter >= 4:
+            season.append(v.gamma * (seen - level) + (1 - v.gamma) * last)
     return total
 
 

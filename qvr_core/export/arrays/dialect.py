@@ -31,6 +31,8 @@ class Dialect:
     """A number that a function takes as an array."""
     full: str
     permute: str
+    concatenate: str
+    """Two arrays, `{axis}` the axis along which they stand."""
     where: str
     log_prob: str
     total_log_prob: str

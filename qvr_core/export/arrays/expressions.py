@@ -197,8 +197,13 @@ class Expressions:
         low = first - shift
         if low == 0 and shift == 0:
             return base
+        known = rank(expr.base)
+        if low < 0:
+            early = f"{base}[{axis_slice(f'{low + expr.again}:{expr.again}', expr.axis, known)}]"
+            rest = f"{base}[{axis_slice(f':{-shift}', expr.axis, known)}]"
+            return self.dialect.concatenate.format(early, rest, axis=expr.axis)
         part = f"{low or ''}:{-shift if shift else ''}"
-        return f"{base}[{axis_slice(part, expr.axis, rank(expr.base))}]"
+        return f"{base}[{axis_slice(part, expr.axis, known)}]"
 
     def _element(self, expr: m.Window) -> str:
         """What the index of a recursion is on."""
@@ -206,6 +211,8 @@ class Expressions:
         if isinstance(base, m.Bound) and base.name in self.growing and self.earlier is not None:
             return self.earlier(base.name, expr.shift)
         place = self.names[expr.index] + (f" - {expr.shift}" if expr.shift else "")
+        if expr.first < expr.shift:
+            place += f" + {expr.again} * ({self.names[expr.index]} < {expr.shift})"
         return f"{self.text(base)}[{axis_slice(place, expr.axis, rank(base))}]"
 
     def arranged(self, base: m.Expr, axes: tuple[int | None, ...]) -> str:

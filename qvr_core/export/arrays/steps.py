@@ -149,14 +149,26 @@ class Steps(ABC):
         self.recursion(step, indexed, indexed.starts)
 
     def starts(self, indexed: m.IndexedValue, at: int) -> list[str]:
-        """The first elements of a name of a recursion."""
+        """The first elements of a name of a recursion, in the order in which they are read: those from which on the
+        recursion runs also stand before the others."""
         texts = [
             self.dialect.number.format(self.expressions.text(start))
             if is_constant(start)
             else self.expressions.text(start)
             for start in indexed.starts[at]
         ]
-        return texts if len(texts) > 1 else texts * indexed.indices[0].lag
+        lag, begun = indexed.lag(at), indexed.indices[0].lag
+        texts = texts if len(texts) > 1 else texts * lag
+        return [*texts[begun:], *texts[:begun]] if lag > begun else texts
+
+    def later(self, indexed: m.IndexedValue, at: int, before: str) -> str:
+        """An element of a name where the index of its recursion is; `before` holds the elements before it."""
+        text, lag = self.expressions.text(indexed.values[at]), indexed.lag(at)
+        index = indexed.indices[0]
+        if lag == index.lag:
+            return text
+        begins = self.expressions.compared("lt", self.names[index.name], str(lag))
+        return self.expressions.template(self.dialect.where, begins, f"{before}[0]", text)
 
     def _sample(self, site: m.Site) -> None:
         draw, name = _family(site), self.names[site.name]

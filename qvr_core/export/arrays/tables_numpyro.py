@@ -123,6 +123,7 @@ NUMPYRO = Dialect(
     number="{0}",
     full="jnp.full(({0},), {1})",
     permute="jnp.transpose({0}, ({1}))",
+    concatenate="jnp.concatenate([{0}, {1}], {axis})",
     sum_over="jnp.sum({0}, {1})",
     reshape="jnp.reshape({0}, ({1}))",
     where="jnp.where({0}, {1}, {2})",

@@ -114,6 +114,7 @@ PYMC = Dialect(
     number="pt.as_tensor({0})",
     full="pt.full(({0},), {1})",
     permute="pt.transpose({0}, ({1}))",
+    concatenate="pt.concatenate([{0}, {1}], {axis})",
     sum_over="pt.sum({0}, {1})",
     reshape="pt.reshape({0}, ({1}))",
     where="pt.switch({0}, {1}, {2})",

@@ -127,6 +127,7 @@ TORCH = Dialect(
     number="torch.tensor({0})",
     full="torch.full(({0},), {1})",
     permute="torch.permute({0}, ({1}))",
+    concatenate="torch.cat([{0}, {1}], {axis})",
     sum_over="torch.sum({0}, {1})",
     reshape="torch.reshape({0}, ({1}))",
     where="torch.where({0}, {1}, {2})",

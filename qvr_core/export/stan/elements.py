@@ -103,9 +103,9 @@ class Elements:
             case m.Index(base=base, indices=indices):
                 lead = len(at) - (len(self.shapes.of(base)) - len(indices))
                 return self.of(base, (*(self.code(one, at[:lead]) for one in indices), *at[lead:]))
-            case m.Window(base=base, axis=axis, first=first, shift=shift):
+            case m.Window(base=base, axis=axis):
                 places = list(at)
-                places[axis] = places[axis].moved(first - shift)
+                places[axis] = _shifted(expr, places[axis])
                 return self.of(base, tuple(places))
             case m.Arrange(base=base):
                 return self.of(base, self._arranged(expr, at))
@@ -136,9 +136,9 @@ class Elements:
                 return self.code(self.shapes.inline[name], at)
             case m.Arrange(base=base):
                 return self.code(base, self._arranged(expr, at))
-            case m.Window(base=base, axis=axis, first=first, shift=shift):
+            case m.Window(base=base, axis=axis):
                 places = list(at)
-                places[axis] = places[axis].moved(first - shift)
+                places[axis] = _shifted(expr, places[axis])
                 return self.code(base, tuple(places))
             case m.Index(base=base, indices=indices):
                 lead = len(at) - (len(self.shapes.of(base)) - len(indices))
@@ -382,6 +382,12 @@ class Elements:
         """A call of a function that the file has of its own."""
         self.used |= set(HELPERS) if name == "log_normalised" else {name}
         return f"{name}({arguments})"
+
+
+def _shifted(expr: m.Window, place: Place) -> Place:
+    """Where the element is that the index at a place reads."""
+    back = place.moved(expr.first - expr.shift)
+    return back.or_later(expr.again) if expr.first < expr.shift else back
 
 
 def number(value: float) -> Text:

@@ -38,6 +38,10 @@ class Place:
         """So many further still."""
         return Place(self.text, self.shift + by)
 
+    def or_later(self, by: int) -> Place:
+        """Where there is no such place, the one so many further."""
+        return Place(f"({self.text} > {-self.shift} ? {self} : {self.moved(by)})")
+
     @property
     def printed(self) -> Text:
         """As an expression."""

@@ -129,8 +129,8 @@ class Steps:
         for own in step.names:
             self.shapes.known[own] = (size,)
             lines.append(f"{declared(self.names[own], (size,))};")
-        for own, starts in zip(step.names, indexed.starts, strict=True):
-            for at in range(index.lag):
+        for name_at, (own, starts) in enumerate(zip(step.names, indexed.starts, strict=True)):
+            for at in range(indexed.lag(name_at)):
                 value = starts[at if len(starts) > 1 else 0]
                 if self.shapes.of(value):
                     raise Refused(step.origin, f"`{own}`: a recursion over vectors is not exported in Stan")
@@ -140,12 +140,14 @@ class Steps:
 
         def inner(at: Places) -> list[str]:
             found: list[str] = []
-            for own, value in zip(step.names, indexed.values, strict=True):
+            for place, (own, value) in enumerate(zip(step.names, indexed.values, strict=True)):
+                lag = indexed.lag(place)
                 if len(self.shapes.of(value)) > 1:
                     raise Refused(step.origin, f"`{own}`: a recursion over vectors is not exported in Stan")
                 with self.elements.apart() as before:
-                    text = self.elements.text(value, (at[0].moved(-index.lag),))
-                found += [*before, f"{self.names[own]}[{at[0]}] = {text};"]
+                    text = self.elements.text(value, (at[0].moved(-lag),))
+                made = [*before, f"{self.names[own]}[{at[0]}] = {text};"]
+                found += made if lag == index.lag else [f"if ({at[0]} > {lag}) {{", *(f"  {x}" for x in made), "}"]
             return found
 
         return [*lines, *looped(self.elements, (size,), [index.name], inner, index.lag)]

@@ -86,13 +86,17 @@ def size_of(space: Space) -> int:
     return _number(getattr(space, "size", None))
 
 
-def sizes_of(step: str, indices: Sequence[RunningIndex]) -> list[int]:
-    """The sizes of a step's indices.  Raises `RuntimeProblem` where one looks back farther than its set is long."""
+def sizes_of(step: str, indices: Sequence[RunningIndex], longest: int = 0) -> list[int]:
+    """The sizes of a step's indices; `longest` is the lag of the name that begins last.
+
+    Raises `RuntimeProblem` where one looks back farther than its set is long.
+    """
     sizes = [size_of(index.space) for index in indices]
     for index, size in zip(indices, sizes, strict=True):
-        if index.lag > size:
+        lag = max(index.lag, longest) if index.lag else 0
+        if lag > size:
             name = getattr(index.space, "nominal", None) or "its set"
-            raise RuntimeProblem(f"`{step}` looks {index.lag} back along `{index.name}`, and `{name}` has {size}")
+            raise RuntimeProblem(f"`{step}` looks {lag} back along `{index.name}`, and `{name}` has {size}")
     return sizes
 
 
@@ -110,6 +114,7 @@ def index_value(expr: IndexValue) -> Evaluate:
 def window(expr: Window, base: Evaluate) -> Evaluate:
     """The elements of an axis that an index runs through, `shift` back."""
     name, axis, shift, first, size = expr.index, expr.axis, expr.shift, expr.first, _number(expr.size)
+    again = expr.again
 
     def run(frame: Frame) -> Cell:
         cell = base(frame)
@@ -119,6 +124,10 @@ def window(expr: Window, base: Evaluate) -> Evaluate:
         value = as_one(cell).value
         if value.shape[axis] == count and low == shift:
             return Cell(value, cell.rows)
+        if again and low < shift:
+            early = value.narrow(axis, low - shift + again, min(count, shift - low))
+            rest = value.narrow(axis, 0, max(0, count + low - shift))
+            return Cell(arrays.cat([early, rest], axis), cell.rows)
         return Cell(value.narrow(axis, low - shift, count), cell.rows)
 
     return run

@@ -34,12 +34,11 @@ class GrowingLet:
                 _grow(frame, name, cell)
 
     def advance(self, frame: Frame, element: int) -> None:
-        if self.let.index is not None and element < self.let.index.lag:
-            return
         frame.windows[self.index] = (element, 1)
-        for name, value in zip(self.let.names, self.let.values, strict=True):
-            cell = value(frame)
-            _grow(frame, name, Cell(full(cell.value, self.sizes, cell.rows), cell.rows))
+        for name, value, lag in zip(self.let.names, self.let.values, self.let.lags, strict=True):
+            if element >= lag:
+                cell = value(frame)
+                _grow(frame, name, Cell(full(cell.value, self.sizes, cell.rows), cell.rows))
         del frame.windows[self.index]
 
     def finish(self, frame: Frame) -> None:

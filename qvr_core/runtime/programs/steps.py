@@ -88,7 +88,8 @@ class IndexedLet:
         self.exprs = model.values
         self.values = [compile_expr(value, parts) for value in model.values]
         self.starts = [[compile_expr(value, parts) for value in start] for start in model.starts]
-        self.sizes = indexed.sizes_of(", ".join(step.names), model.indices)
+        self.sizes = indexed.sizes_of(", ".join(step.names), model.indices, model.longest)
+        self.lags = [model.lag(place) for place in range(len(step.names))]
         self.at = next((at for at, index in enumerate(model.indices) if index.lag), None)
         self.index = None if self.at is None else model.indices[self.at]
         self.recursive = model.recursive
@@ -102,50 +103,65 @@ class IndexedLet:
         if self.recursive:
             self._run_along(frame)
             return
-        for name, value, start in zip(self.names, self.values, self.starts or [[]] * len(self.names), strict=True):
-            frame.bound[name] = self._joined(value(frame), [first(frame) for first in start])
+        starts = self.starts or [[]] * len(self.names)
+        for name, value, start, lag in zip(self.names, self.values, starts, self.lags, strict=True):
+            frame.bound[name] = self._joined(value(frame), [first(frame) for first in start], lag)
 
-    def _joined(self, cell: Cell, first: list[Cell]) -> Cell:
+    def _joined(self, cell: Cell, first: list[Cell], lag: int) -> Cell:
         sizes = list(self.sizes)
         if self.at is None or self.index is None:
             return Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows)
-        sizes[self.at] -= self.index.lag
+        sizes[self.at] -= lag
         body = Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows)
-        return indexed.preceded(self._first(first), body, self.at)
+        return indexed.preceded(self._first(first, lag), body, self.at)
 
     def first_elements(self, frame: Frame) -> list[list[Cell]]:
         """What `from` gives of each name, each element with the axis of the index of length 1."""
-        return [self._first([one(frame) for one in start]) for start in self.starts]
+        return [
+            self._first([one(frame) for one in start], lag) for start, lag in zip(self.starts, self.lags, strict=False)
+        ]
 
-    def _first(self, first: list[Cell]) -> list[Cell]:
+    def _first(self, first: list[Cell], lag: int) -> list[Cell]:
         """The first elements, each with the axis of the index of length 1."""
-        assert self.at is not None and self.index is not None
+        assert self.at is not None
         sizes = [size for at, size in enumerate(self.sizes) if at != self.at]
         full = [Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows) for cell in first]
-        each = full * self.index.lag if len(full) == 1 else full
+        each = full * lag if len(full) == 1 else full
         return [Cell(cell.value.unsqueeze(self.at + int(cell.rows)), cell.rows) for cell in each]
 
     def _run_along(self, frame: Frame) -> None:
         assert self.at is not None and self.index is not None
-        firsts = self.first_elements(frame)
+        name, longest, size = self.index.name, max(self.lags), self.sizes[self.at]
+        grown = [indexed.Growing.of(first, self.at, name) for first in self.first_elements(frame)]
+        self._grow(frame, grown, range(self.index.lag, longest))
         together = self.linear or self.taped
-        solved = None if together is None else together.solve(frame, firsts, self.sizes)
+        solved = None
+        if together is not None:
+            firsts = [[Cell(element, made.rows) for element in made.elements] for made in grown]
+            frame.windows[name] = (longest, size - longest)
+            solved = together.solve(frame, firsts, self.sizes)
+            del frame.windows[name]
         if solved is not None:
             frame.bound.update(zip(self.names, solved, strict=True))
             return
+        self._grow(frame, grown, range(longest, size))
+        for own, made in zip(self.names, grown, strict=True):
+            frame.bound[own] = Cell(made.whole(), made.rows)
+
+    def _grow(self, frame: Frame, grown: list[indexed.Growing], elements: range) -> None:
+        """Some more elements of each name, of those that have begun."""
+        assert self.index is not None
         sizes = [1 if at == self.at else size for at, size in enumerate(self.sizes)]
-        grown = [indexed.Growing.of(first, self.at, self.index.name) for first in firsts]
-        for name, value in zip(self.names, grown, strict=True):
-            frame.bound[name] = Cell(value, value.rows)
-        for element in range(self.index.lag, self.sizes[self.at]):
-            frame.windows[self.index.name] = (element, 1)
-            for name, value, made in zip(self.names, self.values, grown, strict=True):
-                cell = value(frame)
-                made.add(Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows))
-                frame.bound[name] = Cell(made, made.rows)
-        frame.windows.pop(self.index.name, None)
         for name, made in zip(self.names, grown, strict=True):
-            frame.bound[name] = Cell(made.whole(), made.rows)
+            frame.bound[name] = Cell(made, made.rows)
+        for element in elements:
+            frame.windows[self.index.name] = (element, 1)
+            for name, value, made, lag in zip(self.names, self.values, grown, self.lags, strict=True):
+                if element >= lag:
+                    cell = value(frame)
+                    made.add(Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows))
+                    frame.bound[name] = Cell(made, made.rows)
+        frame.windows.pop(self.index.name, None)
 
 
 def _taped(names: tuple[str, ...], model: IndexedValue, parts: Parts) -> TapedRecursion | None:

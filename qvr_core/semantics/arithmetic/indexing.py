@@ -16,7 +16,7 @@ from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepC
 from qvr_core.semantics.scope.unsupported import refuse_sequence
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
-from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
+from qvr_core.semantics.types.model import Builtin, Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.immutable import immutable
@@ -341,11 +341,14 @@ def _taken(expr: Gather, base: Expr, shape: Sequence[Axis], places: dict[int, Pl
     kind, found = base.type, list(shape)
     plates = len(kind.indexed)
     result = base
+    name = expr.base.name.text if isinstance(expr.base, Variable) else None
     for at, place in places.items():
         if place.shift is None:
             continue
         one = ctx.indices[place.shift.index]
         assert one.space is not None
+        begun = ctx.begun(name, at)
+        again = begun.lag if begun is not None and place.shift.most > one.lag else 0
         result = Window(
             type=kind,
             origin=ctx.scope.origin(expr.span),
@@ -355,12 +358,30 @@ def _taken(expr: Gather, base: Expr, shape: Sequence[Axis], places: dict[int, Pl
             shift=place.shift.most,
             first=one.lag,
             size=one.space.size,
+            again=again,
         )
         found[at] = (length(one), one.axis)
     result = replace(result, type=_relabelled(kind, found, plates, max(places, default=-1)))
     picks = {at: (place.picked, place.near) for at, place in places.items() if place.picked is not None}
     picked = {at: neighbours.kept_inside(index, near, found[at][0], ctx) for at, (index, near) in picks.items()}
+    for at, index in picked.items():
+        if (begun := ctx.begun(name, at)) is not None and begun.before:
+            picked[at] = _from_the_first(index, places[at].tree, begun.lag, ctx)
     return _picked(result, found, picked, expr, ctx) if picked else result
+
+
+def _from_the_first(picked: Expr, tree: Arith, again: int, ctx: StepContext) -> Expr:
+    """A shift that is computed, `t - 1 - j`: before the first element its first ones stand again."""
+    if shift_of(tree, {name: _size(one) for name, one in ctx.indices.items()}, ctx) is None:
+        return picked
+
+    def made(function: str, *args: Expr) -> Expr:
+        return Builtin(type=picked.type, origin=picked.origin, function=function, args=args)
+
+    def number(value: int) -> Expr:
+        return Constant(type=SCALAR, origin=picked.origin, value=value)
+
+    return made("where", made("lt", picked, number(0)), made("add", picked, number(again)), picked)
 
 
 def _relabelled(kind: ValueType, found: Sequence[Axis], plates: int, last: int) -> ValueType:

@@ -5,8 +5,9 @@ Inside the step an index makes an axis of its own (`Row#i`), so that two indices
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
@@ -173,22 +174,62 @@ def _bare(tree: Arith) -> Arith:
     return tree
 
 
+@immutable
+class ShiftedRead:
+    """`x[t - c]` with an index of the step: the name, None where it is none, the index, and how many of the step's
+    first elements lack it."""
+
+    name: str | None
+    index: str
+    count: int
+    place: Span
+
+
+def shifted_reads(tree: Arith, binders: Sequence[Binder], ctx: StepContext) -> Iterator[ShiftedRead]:
+    """What an expression reads at earlier elements of the step's indices."""
+    known = {binder.name.text: set_size(binder, ctx.scope) for binder in binders}
+    nodes = list(walk(tree))
+    inner = [binder for node in nodes if isinstance(node, Comprehension) for binder in node.binders]
+    sizes = {**{binder.name.text: set_size(binder, ctx.scope) for binder in inner}, **known}
+    for node in (node for node in nodes if isinstance(node, Gather)):
+        name = node.base.name.text if isinstance(node.base, Variable) else None
+        for at, index in enumerate(node.indices):
+            shift = shift_of(index, sizes, ctx)
+            if shift is not None and shift.most and shift.index in known:
+                yield ShiftedRead(name, shift.index, _lacking(name, at, shift.most, ctx), index.span)
+
+
+def _lacking(name: str | None, at: int, shift: int, ctx: StepContext) -> int:
+    """How many first elements of a step lack what it reads so far back."""
+    begun = ctx.begun(name, at)
+    if begun is None:
+        return shift
+    return max(shift - begun.before, min(shift, begun.lag - begun.before))
+
+
 def lags(trees: Sequence[Arith], binders: Sequence[Binder], ctx: StepContext) -> dict[str, Lag]:
     """The lag of each index of a step that has one."""
     found: dict[str, Lag] = {}
-    known = {binder.name.text: set_size(binder, ctx.scope) for binder in binders}
-    for tree in trees:
-        nodes = list(walk(tree))
-        inner = [binder for node in nodes if isinstance(node, Comprehension) for binder in node.binders]
-        sizes = {**{binder.name.text: set_size(binder, ctx.scope) for binder in inner}, **known}
-        for index in (index for node in nodes if isinstance(node, Gather) for index in node.indices):
-            shift = shift_of(index, sizes, ctx)
-            if shift is None or not shift.most or shift.index not in known:
-                continue
-            before = found.get(shift.index)
-            if before is None or shift.most > before.count:
-                found[shift.index] = Lag(shift.most, index.span)
+    for read in (read for tree in trees for read in shifted_reads(tree, binders, ctx)):
+        before = found.get(read.index)
+        if before is None or read.count > before.count:
+            found[read.index] = Lag(read.count, read.place)
     return found
+
+
+def lags_by_name(
+    trees: Sequence[Arith], names: Sequence[str], binders: Sequence[Binder], index: str, ctx: StepContext
+) -> list[Lag]:
+    """The lag of each name of a recursion along an index: how far back it is read, or what its own elements read of
+    others; that of the name that begins first where there is neither."""
+    found = dict.fromkeys(names, NO_LAG)
+    for name, tree in zip(names, trees, strict=True):
+        for read in shifted_reads(tree, binders, ctx):
+            begins = read.name if read.name in found else name
+            if read.index == index and read.count > found[begins].count:
+                found[begins] = Lag(read.count, read.place)
+    least = min((lag for lag in found.values() if lag.count), key=lambda lag: lag.count, default=NO_LAG)
+    return [found[name] if found[name].count else least for name in names]
 
 
 def set_size(binder: Binder, scope: Scope) -> int | None:
@@ -207,6 +248,20 @@ def elements_of(space: Finite) -> int | None:
     if isinstance(space.size, int):
         return int(space.size)
     return SYMBOLIC if any(name.startswith(RIGID) for name, _ in space.size.terms) else None
+
+
+@contextmanager
+def beginning(one: Running | None, lag: int, ctx: StepContext) -> Generator[None]:
+    """An index that leaves out another number of first elements."""
+    before, names = ctx.indices, ctx.locals
+    if one is not None and lag != one.lag:
+        later = replace(one, lag=lag)
+        ctx.indices = {**before, one.name: later}
+        ctx.locals = {**names, one.name: _binding(later, ctx)}
+    try:
+        yield
+    finally:
+        ctx.indices, ctx.locals = before, names
 
 
 @contextmanager

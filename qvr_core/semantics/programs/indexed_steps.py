@@ -12,7 +12,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     is_data,
     with_axes,
 )
-from qvr_core.semantics.arithmetic.indices import Lag, lags, mentions, running
+from qvr_core.semantics.arithmetic.indices import Lag, beginning, lags, lags_by_name, mentions, running
 from qvr_core.semantics.arithmetic.labels import only_as_label
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import check_alike, check_elements, reads_itself
@@ -21,7 +21,7 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.programs.ascriptions import ascribe, ascribe_elements, plates_over
-from qvr_core.semantics.programs.chains.along import along_of, laid_out, outside, outside_of
+from qvr_core.semantics.programs.chains.along import Along, along_of, laid_out, outside, outside_of
 from qvr_core.semantics.programs.chains.entries import by_entry, other_count, start_by_entry
 from qvr_core.semantics.programs.chains.first_elements import (
     check_first,
@@ -41,7 +41,7 @@ from qvr_core.semantics.programs.observed.limits import check_limits, check_opti
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
-from qvr_core.semantics.scope.environment import Binding, Running, StepContext
+from qvr_core.semantics.scope.environment import Begun, Binding, Running, StepContext
 from qvr_core.semantics.scope.unsupported import refuse_matrices, refuse_matrix_entries, refuse_tied_entries
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.density import EXACT
@@ -97,6 +97,9 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     behind = _behind(trees, step, ctx)
     recursive = any(mentions(tree, own) - _above(at, names) for at, tree in enumerate(trees))
     chain = next(iter(behind), None)
+    lags = [] if chain is None else lags_by_name(trees, [name.text for name in names], step.binders, chain, ctx)
+    if chain is not None:
+        behind = {chain: max(lags, key=lambda lag: lag.count)}
     later = [{name.text for name in names[at:]} & own.keys() for at in range(len(names))]
     started = step.start is not None
     circle = any(
@@ -105,32 +108,49 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     )
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
-        starts = starts_of(step, trees, along, ctx)
+        counts = [lag.count for lag in lags]
+        begun = _begun(names, counts, along)
+        starts = starts_of(step, counts, along, ctx)
         if recursive:
-            for name, start in zip(names, starts or [()] * len(names), strict=True):
-                ctx.locals[name.text] = unknown_binding(name, ctx) if circle else own_binding(start, along, name, ctx)
+            for name, start, one in zip(names, starts or [()] * len(names), begun, strict=True):
+                own_one = unknown_binding(name, ctx) if circle else own_binding(start, along, name, ctx)
+                ctx.locals[name.text] = replace(own_one, begun=one)
         values: list[Expr] = []
-        for name, tree in zip(names, trees, strict=True):
-            value = laid_out(check_arith(tree, ctx), along, ctx)
+        for at, (name, tree) in enumerate(zip(names, trees, strict=True)):
+            with beginning(along.chain, counts[at] if counts else 0, ctx):
+                value = laid_out(check_arith(tree, ctx), along, ctx)
             values.append(value)
             if starts:
                 check_alike(name, starts[len(values) - 1], value, len(along.indices), recursive, ctx)
             ctx.locals[name.text] = Binding(
-                "let", outside(value.type, along), named(value.type), ctx.scope.origin(name.span)
+                "let", outside(value.type, along), named(value.type), ctx.scope.origin(name.span), begun=begun[at]
             )
         check_start(step, behind, told, ctx)
         ranges = [ANYTHING if recursive or starts else range_of(value, ctx) for value in values]
+    apart = len(set(counts)) > 1
     model = IndexedValue(
-        indices=along.model, values=tuple(values), starts=tuple(tuple(start) for start in starts), recursive=recursive
+        indices=tuple(replace(one, lag=min(counts)) if one.lag else one for one in along.model),
+        values=tuple(values),
+        starts=tuple(tuple(start) for start in starts),
+        recursive=recursive,
+        lags=tuple(counts) if apart else (),
     )
     bindings: Bindings = []
-    for name, value, lies in zip(names, values, ranges, strict=True):
+    for name, value, lies, one in zip(names, values, ranges, begun, strict=True):
         kind = outside(value.type, along)
-        origin = ctx.scope.origin(name.span)
-        bindings.append((name.text, Binding("let", kind, named(kind), origin, frozenset(ctx.reaches), range=lies)))
+        origin, reaches = ctx.scope.origin(name.span), frozenset(ctx.reaches)
+        bindings.append((name.text, Binding("let", kind, named(kind), origin, reaches, range=lies, begun=one)))
     origin = ctx.scope.origin(step.pattern.span)
     let = LetModel(names=tuple(name.text for name in names), value=values[0], origin=origin, indexed=model)
     return let, bindings
+
+
+def _begun(names: Sequence[Name], counts: Sequence[int], along: Along) -> Sequence[Begun | None]:
+    """How each name of a recursion begins, where they begin at different elements."""
+    if along.chain is None or len(set(counts)) < 2:
+        return [None] * len(names)
+    at = along.indices.index(along.chain)
+    return [Begun(at, count, count - min(counts)) for count in counts]
 
 
 def _above(at: int, names: Sequence[Name]) -> set[str]:

@@ -101,6 +101,7 @@ def meaning(binding: Binding) -> tuple[object, ...]:
         binding.over,
         binding.numbers,
         binding.predicted,
+        binding.begun,
     )
 
 

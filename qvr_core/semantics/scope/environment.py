@@ -48,6 +48,18 @@ class Binding:
     """Of a data name: the sets that it runs over."""
     over_place: Origin | None = None
     """Where its one set is written, for it alone."""
+    begun: Begun | None = None
+    """Of a name of a recursion whose names begin at different elements."""
+
+
+@immutable
+class Begun:
+    """How a name of a recursion begins: `lag` first elements along the axis `at`, of which the last `before` also stand
+    before the first, since another name of the recursion begins so much earlier."""
+
+    at: int
+    lag: int
+    before: int
 
 
 @dataclass(slots=True)
@@ -174,6 +186,12 @@ class StepContext:
             self.reaches |= binding.reaches
             self.uses_input = self.uses_input or binding.kind == "input"
         return binding
+
+    def begun(self, name: str | None, at: int) -> Begun | None:
+        """How a name of a recursion begins along its axis `at`, where others of it begin elsewhere."""
+        binding = None if name is None else self.locals.get(name, self.bindings.get(name))
+        found = None if binding is None else binding.begun
+        return found if found is not None and found.at == at else None
 
     def unbound(self, name: Name, *, argument: bool) -> None:
         """A name that nobody above binds: data, or a mistake that the program as a whole decides."""

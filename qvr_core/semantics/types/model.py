@@ -433,7 +433,8 @@ class IndexValue(ExprBase):
 class Window(ExprBase):
     """`x[t - shift]`: what the index `index` runs through of axis `axis` of `base`, counted from the last axis (−1).
 
-    In the step the index runs from `first` to the end of the axis, which has `size` elements.
+    In the step the index runs from `first` to the end of the axis, which has `size` elements.  An element before the
+    first, which only a name of a recursion has, is the one `again` later: its first elements stand there once more.
     """
 
     base: Expr
@@ -442,6 +443,7 @@ class Window(ExprBase):
     shift: int
     first: int
     size: Dim
+    again: int = 0
 
 
 @immutable_by_name
@@ -727,13 +729,24 @@ class IndexedValue:
     """`(v, w)[t : Time] = (…) from (…)`: the value of each name over the indices, in their order, further axes behind.
 
     `starts` are the first elements of each name along the index that has a lag, one expression for each of them or one
-    for all.  `recursive`: a name reads its own earlier elements.
+    for all.  `recursive`: a name reads its own earlier elements.  `lags` says how many first elements each name has,
+    where there are several; the index has the least of them.
     """
 
     indices: tuple[RunningIndex, ...]
     values: tuple[Expr, ...]
     starts: tuple[tuple[Expr, ...], ...]
     recursive: bool
+    lags: tuple[int, ...] = ()
+
+    def lag(self, place: int) -> int:
+        """How many first elements the name at a place has."""
+        return self.lags[place] if self.lags else max((index.lag for index in self.indices), default=0)
+
+    @property
+    def longest(self) -> int:
+        """How many first elements the name has that begins last."""
+        return max((self.lag(place) for place in range(len(self.values))), default=0)
 
 
 @immutable_by_name

@@ -32,7 +32,7 @@ program seasons : Quarter -> Quarter
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("", "", "the first 4 elements of `y` are given and not scored"),
+        ("", "", "the first element of `y` is given and not scored"),
         ("level[t - 1] + season[t - 4]", "0.5 * y[t - 1]", "the first element of `y` is given and not scored"),
         ("level[t - 1] + season[t - 4]", "alpha", ""),
         ("season[t - 4], sigma)", "season[t - 4], sigma) from Normal(0.0, 10.0)", ""),
@@ -50,4 +50,4 @@ def test_a9_a_run_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     settings = ["--warmup", "5", "--samples", "5", "--chains", "1", "--engine", "plain"]
     ran = CliRunner().invoke(app, ["run", "nuts", "m.qvr", "--data", "csv:d.csv", *settings])
     assert ran.exit_code == 0, ran.output
-    assert "the first 4 elements of `y` are given and not scored" in " ".join(ran.output.split())
+    assert "the first element of `y` is given and not scored" in " ".join(ran.output.split())

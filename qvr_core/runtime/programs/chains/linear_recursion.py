@@ -206,13 +206,15 @@ def linear_recursion(names: tuple[str, ...], model: IndexedValue, parts: Parts) 
     """The recursion of a `let`; None where a name is not affine in earlier elements at its own place, or where there
     are many of them."""
     at = next((at for at, index in enumerate(model.indices) if index.lag), None)
-    return None if at is None or not model.recursive else affine_in(names, model.values, model.indices, at, parts)
+    if at is None or not model.recursive:
+        return None
+    return affine_in(names, model.values, model.indices, at, parts, model.longest)
 
 
 def affine_in(
-    names: tuple[str, ...], values: Sequence[Expr], indices: Sequence[RunningIndex], at: int, parts: Parts
+    names: tuple[str, ...], values: Sequence[Expr], indices: Sequence[RunningIndex], at: int, parts: Parts, lag: int
 ) -> LinearRecursion | None:
-    """The recursion of names whose elements are `values`, along the index `at`."""
+    """The recursion of names whose elements are `values`, along the index `at`, behind the first `lag`."""
     axes = tuple(axis_of(getattr(index.space, "nominal", None), index.name) for index in indices)
     reads = _Reads(frozenset(names), axes)
     try:
@@ -230,7 +232,7 @@ def affine_in(
         states,
         at,
         indices[at].name,
-        indices[at].lag,
+        lag,
     )
 
 

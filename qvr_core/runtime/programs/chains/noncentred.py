@@ -151,7 +151,7 @@ def _affine(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts:
     if own != [how.shift]:
         return None
     shift = _inside(dict(draw.args)[own[0]], chain)
-    return affine_in((name,), [shift], chain.indices, chain.at, parts)
+    return affine_in((name,), [shift], chain.indices, chain.at, parts, chain.indices[chain.at].lag)
 
 
 def _taped(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts: Parts) -> TapedRecursion | None:
@@ -169,7 +169,7 @@ def _taped(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts: 
     value = _call("exp", value, kind=kind) if how.positive else value
     from qvr_core.runtime.programs.chains.taped_recursion import taped
 
-    return taped((name,), [value], chain.indices, chain.at, parts)
+    return taped((name,), [value], chain.indices, chain.at, parts, chain.indices[chain.at].lag)
 
 
 def _call(function: str, *args: Expr, kind: ValueType) -> Builtin:

@@ -152,13 +152,15 @@ def taped_recursion(names: tuple[str, ...], model: IndexedValue, parts: Parts) -
     """The recursion of a `let`; None where its elements read others at another place, or by what is no pointwise
     function that the engine knows."""
     at = next((at for at, index in enumerate(model.indices) if index.lag), None)
-    return None if at is None or not model.recursive else taped(names, model.values, model.indices, at, parts)
+    if at is None or not model.recursive:
+        return None
+    return taped(names, model.values, model.indices, at, parts, model.longest)
 
 
 def taped(
-    names: tuple[str, ...], values: Sequence[Expr], indices: Sequence[RunningIndex], at: int, parts: Parts
+    names: tuple[str, ...], values: Sequence[Expr], indices: Sequence[RunningIndex], at: int, parts: Parts, lag: int
 ) -> TapedRecursion | None:
-    """The recursion of names whose elements are `values`, along the index `at`."""
+    """The recursion of names whose elements are `values`, along the index `at`, behind the first `lag`."""
     writer = _Writer(names, indices, at, parts)
     try:
         for name, value in zip(names, values, strict=True):
@@ -171,7 +173,7 @@ def taped(
         tape.items.append(tape.slot(writer.width))
     written = sum(isinstance(part, Builtin | Contract) for value in values for part in walk(value, operands))
     made = loop_of(tape), writer.given, tuple(writer.states)
-    return TapedRecursion(names, *made, at, indices[at].lag, writer.dtype, written)
+    return TapedRecursion(names, *made, at, lag, writer.dtype, written)
 
 
 @dataclass

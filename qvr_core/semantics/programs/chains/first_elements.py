@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import (
@@ -112,20 +113,23 @@ def own_binding(start: Sequence[Expr], along: Along, name: Name, ctx: StepContex
     return Binding("let", kind, named(kind), ctx.scope.origin(name.span))
 
 
-def starts_of(step: LetStep, trees: Sequence[Arith], along: Along, ctx: StepContext) -> list[list[Expr]]:
-    """The first elements of each name."""
+def starts_of(step: LetStep, counts: Sequence[int], along: Along, ctx: StepContext) -> list[list[Expr]]:
+    """The first elements of each name, so many of each."""
     if step.start is None or along.chain is None:
         return []
     names = step.pattern.names
     entries = [step.start] if len(names) == 1 else entries_of(step.start, names, ctx)
     with without(along.chain, ctx):
-        return [first_values(entry, along, ctx) for entry in entries]
+        return [
+            first_values(entry, replace(along, count=count), ctx, name)
+            for entry, count, name in zip(entries, counts, names, strict=True)
+        ]
 
 
-def first_values(tree: Arith, along: Along, ctx: StepContext) -> list[Expr]:
-    """One value for each of the first elements, or one for all of them."""
+def first_values(tree: Arith, along: Along, ctx: StepContext, name: Name | None = None) -> list[Expr]:
+    """One value for each of the first elements, or one for all of them; `name` is that of a recursion's name."""
     if isinstance(tree, TupleArith):
-        _check_count(tree, along, ctx)
+        _check_count(tree, along, ctx, name)
         return [laid_out(check_arith(item, ctx), along, ctx, leave=along.chain) for item in tree.items]
     value = check_arith(tree, ctx)
     found = axes(value.type) or []
@@ -250,10 +254,20 @@ def _family_calls(tree: TupleArith, ctx: StepContext) -> list[tuple[Draw, Family
     return [(draw, family) for draw in calls if (family := family_of(draw, ctx)) is not None]
 
 
-def _check_count(tree: TupleArith, along: Along, ctx: StepContext) -> None:
-    if len(tree.items) != along.count and not _symbolic(ctx):
-        message = f"the step reads {_elements(along.count)} back, and `from` gives {len(tree.items)}"
-        ctx.scope.report(MISSING_FROM, message, tree.span)
+def _check_count(tree: TupleArith, along: Along, ctx: StepContext, name: Name | None = None) -> None:
+    """Report another number of first elements than are read; `name` is that of a recursion's name."""
+    given, count = len(tree.items), along.count
+    if given == count or _symbolic(ctx):
+        return
+    message = f"the step reads {_elements(count)} back, and `from` gives {given}"
+    if name is not None:
+        message = f"`{name.text}` begins behind its first {_elements(count)}, and `from` gives {given} of it"
+    fixes: tuple[Fix, ...] = ()
+    if given > count:
+        kept = [ctx.text[item.span.start : item.span.end] for item in tree.items[:count]]
+        put = kept[0] if count == 1 else f"({', '.join(kept)})"
+        fixes = (Fix(f"Change to `{put}`", (Edit(ctx.scope.origin(tree.span), put),), preferred=True),)
+    ctx.scope.report(MISSING_FROM, message, tree.span, fixes=fixes)
 
 
 def _symbolic(ctx: StepContext) -> bool:
