@@ -12,7 +12,21 @@ from contextlib import contextmanager
 
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading
-from qvr_core.export.stan.places import ALL, AND, EQUAL, LESS, OR, POWER, PRODUCT, SUM, TERNARY, UNARY, Place, Text
+from qvr_core.export.stan.places import (
+    ALL,
+    AND,
+    EQUAL,
+    LESS,
+    OR,
+    POWER,
+    PRODUCT,
+    SUM,
+    TERNARY,
+    UNARY,
+    Place,
+    Text,
+    shifted,
+)
 from qvr_core.export.stan.shapes import REDUCTIONS, Shapes
 from qvr_core.export.stan.stan_names import identifier
 from qvr_core.export.stan.tables import ALONG, FUNCTIONS, HELPERS, REDUCED
@@ -105,7 +119,7 @@ class Elements:
                 return self.of(base, (*(self.code(one, at[:lead]) for one in indices), *at[lead:]))
             case m.Window(base=base, axis=axis):
                 places = list(at)
-                places[axis] = _shifted(expr, places[axis])
+                places[axis] = shifted(places[axis], expr.first - expr.shift, expr.again)
                 return self.of(base, tuple(places))
             case m.Arrange(base=base):
                 return self.of(base, self._arranged(expr, at))
@@ -138,7 +152,7 @@ class Elements:
                 return self.code(base, self._arranged(expr, at))
             case m.Window(base=base, axis=axis):
                 places = list(at)
-                places[axis] = _shifted(expr, places[axis])
+                places[axis] = shifted(places[axis], expr.first - expr.shift, expr.again)
                 return self.code(base, tuple(places))
             case m.Index(base=base, indices=indices):
                 lead = len(at) - (len(self.shapes.of(base)) - len(indices))
@@ -382,12 +396,6 @@ class Elements:
         """A call of a function that the file has of its own."""
         self.used |= set(HELPERS) if name == "log_normalised" else {name}
         return f"{name}({arguments})"
-
-
-def _shifted(expr: m.Window, place: Place) -> Place:
-    """Where the element is that the index at a place reads."""
-    back = place.moved(expr.first - expr.shift)
-    return back.or_later(expr.again) if expr.first < expr.shift else back
 
 
 def number(value: float) -> Text:

@@ -38,15 +38,17 @@ class Place:
         """So many further still."""
         return Place(self.text, self.shift + by)
 
-    def or_later(self, by: int) -> Place:
-        """Where there is no such place, the one so many further."""
-        return Place(f"({self.text} > {-self.shift} ? {self} : {self.moved(by)})")
-
     @property
     def printed(self) -> Text:
         """As an expression."""
         text = str(self)
         return Text(text, SUM if " + " in text or " - " in text else ATOM)
+
+
+def shifted(place: Place, by: int, again: int) -> Place:
+    """So many places further; one before the first is `again` later."""
+    moved = place.moved(by)
+    return moved if by >= 0 else Place(f"({moved.text} > {-moved.shift} ? {moved} : {moved.moved(again)})")
 
 
 ALL = Place("\0")

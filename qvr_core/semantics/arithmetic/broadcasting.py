@@ -223,3 +223,14 @@ def drop_last(value: ValueType) -> ValueType:
         return with_axes([], REAL_LINE, like=[value])
     kept = shape[:-1]
     return from_axes(kept, min(len(value.indexed), len(kept)), like=[value])
+
+
+def broadcast_axes(values: Sequence[Expr]) -> list[Axis]:
+    """The axes that values broadcast to."""
+    shapes = [axes(value.type) or [] for value in values]
+    depth = max(map(len, shapes), default=0)
+    found: list[Axis] = []
+    for place in range(depth, 0, -1):
+        options = [shape[-place] for shape in shapes if len(shape) >= place]
+        found.append(max(options, key=lambda axis: (axis[1] is not None, axis[0] != 1)))
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import align, arrange
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, broadcast_axes, from_axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elements import neighbours
 from qvr_core.semantics.arithmetic.elements.index_fixes import declared_over, lookups
@@ -16,7 +16,7 @@ from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepC
 from qvr_core.semantics.scope.unsupported import refuse_sequence
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
-from qvr_core.semantics.types.model import Builtin, Constant, Data, Expr, Index, IndexValue, ValueType, Window
+from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.immutable import immutable
@@ -209,7 +209,7 @@ def _of_unknown(expr: Gather, base: Expr, places: Sequence[Place], ctx: StepCont
         return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
     picked = [place.picked or _as_value(place, ctx) for place in places]
     aligned = align(picked, [""] * len(picked), ctx.scope.origin(expr.span), ctx, apart=True).values
-    joint = _joint(aligned)
+    joint = broadcast_axes(aligned)
     kind = with_axes(joint, REAL_LINE, like=[base.type])
     return Index(type=kind, origin=ctx.scope.origin(expr.span), base=base, indices=tuple(aligned), whole=True)
 
@@ -366,22 +366,8 @@ def _taken(expr: Gather, base: Expr, shape: Sequence[Axis], places: dict[int, Pl
     picked = {at: neighbours.kept_inside(index, near, found[at][0], ctx) for at, (index, near) in picks.items()}
     for at, index in picked.items():
         if (begun := ctx.begun(name, at)) is not None and begun.before:
-            picked[at] = _from_the_first(index, places[at].tree, begun.lag, ctx)
+            picked[at] = neighbours.from_the_first(index, places[at].tree, begun.lag, ctx)
     return _picked(result, found, picked, expr, ctx) if picked else result
-
-
-def _from_the_first(picked: Expr, tree: Arith, again: int, ctx: StepContext) -> Expr:
-    """A shift that is computed, `t - 1 - j`: before the first element its first ones stand again."""
-    if shift_of(tree, {name: _size(one) for name, one in ctx.indices.items()}, ctx) is None:
-        return picked
-
-    def made(function: str, *args: Expr) -> Expr:
-        return Builtin(type=picked.type, origin=picked.origin, function=function, args=args)
-
-    def number(value: int) -> Expr:
-        return Constant(type=SCALAR, origin=picked.origin, value=value)
-
-    return made("where", made("lt", picked, number(0)), made("add", picked, number(again)), picked)
 
 
 def _relabelled(kind: ValueType, found: Sequence[Axis], plates: int, last: int) -> ValueType:
@@ -402,7 +388,7 @@ def _picked(base: Expr, shape: Sequence[Axis], picked: dict[int, Expr], expr: Ga
     rest = [at for at in range(len(shape)) if at not in values]
     origin = ctx.scope.origin(expr.span)
     aligned = align([values[at] for at in order], [""] * len(order), origin, ctx, apart=True).values
-    joint = _joint(aligned)
+    joint = broadcast_axes(aligned)
     laid = arrange(base, [*order, *rest])
     left = [shape[at] for at in rest]
     own = len(base.type.indexed)
@@ -417,17 +403,6 @@ def _picked(base: Expr, shape: Sequence[Axis], picked: dict[int, Expr], expr: Ga
         else from_axes(plates, len(plates), like=[base.type])
     )
     return Index(type=kind, origin=origin, base=laid, indices=tuple(aligned))
-
-
-def _joint(values: Sequence[Expr]) -> list[Axis]:
-    """The axes that values broadcast to."""
-    shapes = [axes(value.type) or [] for value in values]
-    depth = max(map(len, shapes), default=0)
-    found: list[Axis] = []
-    for place in range(depth, 0, -1):
-        options = [shape[-place] for shape in shapes if len(shape) >= place]
-        found.append(max(options, key=lambda axis: (axis[1] is not None, axis[0] != 1)))
-    return found
 
 
 def _as_value(place: Place, ctx: StepContext) -> Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from qvr_core.semantics.arithmetic.indices import elements_of
+from qvr_core.semantics.arithmetic.indices import elements_of, shift_of
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.model import Bound, Builtin, Constant, Data, Expr, ValueType
 from qvr_core.semantics.types.program_codes import OUT_OF_RANGE
@@ -112,6 +112,21 @@ def kept_inside(picked: Expr, near: Neighbour | None, size: Dim | None, ctx: Ste
 
     ends = (picked, number(0), number(int(size) - 1))
     return Builtin(type=picked.type, origin=picked.origin, function="clamp", args=ends)
+
+
+def from_the_first(picked: Expr, tree: Arith, again: int, ctx: StepContext) -> Expr:
+    """A shift that is computed, `t - 1 - j`: before the first element its first ones stand again."""
+    sizes = {name: None if one.space is None else elements_of(one.space) for name, one in ctx.indices.items()}
+    if shift_of(tree, sizes, ctx) is None:
+        return picked
+
+    def made(function: str, *args: Expr) -> Expr:
+        return Builtin(type=picked.type, origin=picked.origin, function=function, args=args)
+
+    def number(value: int) -> Expr:
+        return Constant(type=ValueType(REAL_LINE), origin=picked.origin, value=value)
+
+    return made("where", made("lt", picked, number(0)), made("add", picked, number(again)), picked)
 
 
 def _ends(one: Running, ctx: StepContext) -> tuple[int, int] | None:
