@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import ValueType
+from qvr_core.semantics.types.model import Expr, ValueType
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
     Constrained,
@@ -225,7 +225,7 @@ def drop_last(value: ValueType) -> ValueType:
     return from_axes(kept, min(len(value.indexed), len(kept)), like=[value])
 
 
-def broadcast_axes(values: Sequence[Expr]) -> list[Axis]:
+def joint_axes(values: Sequence[Expr]) -> list[Axis]:
     """The axes that values broadcast to."""
     shapes = [axes(value.type) or [] for value in values]
     depth = max(map(len, shapes), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import align, arrange
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, broadcast_axes, from_axes, is_data, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_axes, is_data, joint_axes, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elements import neighbours
 from qvr_core.semantics.arithmetic.elements.index_fixes import declared_over, lookups
@@ -209,7 +209,7 @@ def _of_unknown(expr: Gather, base: Expr, places: Sequence[Place], ctx: StepCont
         return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
     picked = [place.picked or _as_value(place, ctx) for place in places]
     aligned = align(picked, [""] * len(picked), ctx.scope.origin(expr.span), ctx, apart=True).values
-    joint = broadcast_axes(aligned)
+    joint = joint_axes(aligned)
     kind = with_axes(joint, REAL_LINE, like=[base.type])
     return Index(type=kind, origin=ctx.scope.origin(expr.span), base=base, indices=tuple(aligned), whole=True)
 
@@ -388,7 +388,7 @@ def _picked(base: Expr, shape: Sequence[Axis], picked: dict[int, Expr], expr: Ga
     rest = [at for at in range(len(shape)) if at not in values]
     origin = ctx.scope.origin(expr.span)
     aligned = align([values[at] for at in order], [""] * len(order), origin, ctx, apart=True).values
-    joint = broadcast_axes(aligned)
+    joint = joint_axes(aligned)
     laid = arrange(base, [*order, *rest])
     left = [shape[at] for at in rest]
     own = len(base.type.indexed)
