@@ -10,6 +10,14 @@ VARIABLE = "QVR_ARRAYS"
 """Of the environment, so that processes that this one starts compute on the same engine."""
 
 
+class TorchWanted(Exception):
+    """What a process without torch cannot compute; the message says why."""
+
+
+class NotListed(AttributeError, TorchWanted):
+    """A function of torch that arrays do not have."""
+
+
 def without_torch() -> None:
     """This process, and those that it starts, compute without torch; said before anything that computes is loaded."""
     if "qvr_core.arrays.engine" in sys.modules and torch_wanted():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from qvr_core.arrays import evaluate, indices, kinds, known, numbers, products, reductions, views
+from qvr_core.arrays.choice import NotListed
 from qvr_core.arrays.graph import Array, Kind, Unsupported
 from qvr_core.arrays.listing import FUNCTIONS
 from qvr_core.arrays.shapes import Shape
@@ -81,7 +82,7 @@ class TensorLike(Array):
             case "grad" | "grad_fn":
                 return None
             case _:
-                raise AttributeError(f"arrays have no `{name}`")
+                raise NotListed(f"arrays have no `{name}`")
 
     def __bool__(self) -> bool:
         return bool(FUNCTIONS["item"](self))

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.handlers import Subsample, by_rows, condition, substitute
@@ -91,8 +89,8 @@ def adding_up(whole: Seen, halves: Sequence[Seen]) -> frozenset[str]:
     """
     reading = frozenset(reading_data(whole[0].program))
     seen = [(model, {name: _double(value) for name, value in rows.items()}) for model, rows in (whole, *halves)]
-    with torch.random.fork_rng(), ExitStack() as stack, torch.no_grad():
-        torch.manual_seed(0)
+    with arrays.random.fork_rng(), ExitStack() as stack, arrays.no_grad():
+        arrays.manual_seed(0)
         exact = [(stack.enter_context(_in_double(model)), rows) for model, rows in seen]
         model, rows = exact[0]
         try:
@@ -107,7 +105,7 @@ def adding_up(whole: Seen, halves: Sequence[Seen]) -> frozenset[str]:
 
 
 def _adds_up(name: str, total: Tensor, one: Tensor, other: Tensor, reading: frozenset[str]) -> bool:
-    known = torch.isfinite(total) & torch.isfinite(one) & torch.isfinite(other)
+    known = arrays.isfinite(total) & arrays.isfinite(one) & arrays.isfinite(other)
     total, one, other = total[known], one[known], other[known]
     near = ROUNDING * (total.abs() + one.abs() + other.abs())
     if bool(((one + other - total).abs() <= near).all()) and name in reading:
@@ -136,12 +134,12 @@ class _in_double:
         self.copy = copy.deepcopy(model).to("cpu").double()
 
     def __enter__(self) -> ProgramModule:
-        self.before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
+        self.before = arrays.get_default_dtype()
+        arrays.set_default_dtype(arrays.float64)
         return self.copy
 
     def __exit__(self, *_: object) -> None:
-        torch.set_default_dtype(self.before)
+        arrays.set_default_dtype(self.before)
 
 
 def _double(value: Any) -> Tensor:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import inf, nan, pi
 from typing import Any
 
+from qvr_core.arrays.choice import NotListed
 from qvr_core.arrays.own import linalg, nn, random, special
 from qvr_core.arrays.own.creation import *  # noqa: F403
 from qvr_core.arrays.own.listed import NAMES, function
@@ -24,4 +25,4 @@ __all__ = ["inf", "linalg", "nan", "nn", "pi", "random", "special"]
 def __getattr__(name: str) -> Callable[..., Any]:
     if name in NAMES:
         return function(name)
-    raise AttributeError(f"`{name}` is not among the functions of arrays; torch has it: pip install 'qvr-lsp[run]'")
+    raise NotListed(f"`{name}` is not among the functions of arrays; torch has it: pip install 'qvr-lsp[run]'")

@@ -9,9 +9,13 @@ from typing import Any
 from qvr_core.arrays.own.types import dtype, float64
 
 __all__ = [
-    "enable_grad", "get_default_dtype", "get_num_threads", "inference_mode", "is_grad_enabled", "no_grad",
-    "set_default_dtype", "set_num_threads",
+    "OutOfMemoryError", "enable_grad", "get_default_dtype", "get_num_threads", "inference_mode", "is_grad_enabled",
+    "no_grad", "set_default_dtype", "set_num_threads",
 ]  # fmt: skip
+
+
+class OutOfMemoryError(RuntimeError):
+    """Of a GPU: never raised."""
 
 
 class no_grad(contextlib.ContextDecorator):

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import TORCH, Tensor, arrays
 from qvr_core.runs.record.files import DamagedFile, file_digest, read_json, sync_folder, write_json
 
 KEPT = 2
@@ -49,7 +48,7 @@ def write(target: Path, checkpoint: Checkpoint) -> None:
         file = partial / "tensors.safetensors"
         distinct = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in checkpoint.tensors.items()}
         try:
-            save_file(distinct, file)
+            _save(distinct, file)
         except SafetensorError as error:
             raise OSError(f"the checkpoint could not be written: {error}") from error
         with open(file, "rb") as written:
@@ -72,9 +71,30 @@ def read(folder: Path) -> Checkpoint:
         file = folder / "tensors.safetensors"
         if file_digest(file) != head["tensors"]:
             raise DamagedFile(f"{file} is damaged: its content does not match its checksum")
-        return Checkpoint(head["step"], load_file(file), head["state"])
+        return Checkpoint(head["step"], _load(file), head["state"])
     except (OSError, KeyError, SafetensorError) as error:
         raise DamagedFile(f"{folder} is damaged: {error}") from error
+
+
+def _save(tensors: dict[str, Tensor], file: Path) -> None:
+    if TORCH:
+        from safetensors.torch import save_file
+
+        save_file(tensors, file)
+    else:
+        from safetensors import numpy
+
+        numpy.save_file({name: tensor.numpy() for name, tensor in tensors.items()}, file)
+
+
+def _load(file: Path) -> dict[str, Tensor]:
+    if TORCH:
+        from safetensors.torch import load_file
+
+        return load_file(file)
+    from safetensors import numpy
+
+    return {name: arrays.from_numpy(array) for name, array in numpy.load_file(file).items()}
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, list[DamagedFile]]:

@@ -64,8 +64,9 @@ class Saved:
 
 def versions(engine: str) -> dict[str, str]:
     """What decides how numbers are rounded."""
-    own = {"qvr": __version__, "torch": arrays.__version__, "numpy": np.__version__, "machine": platform.machine()}
-    return own | ({"llvmlite": importlib.metadata.version("llvmlite")} if engine == "compiled" else {})
+    own = {"qvr": __version__, "numpy": np.__version__, "machine": platform.machine()}
+    package = "llvmlite" if engine == "compiled" else "torch"
+    return own | {package: importlib.metadata.version(package)}
 
 
 def read(directory: RunDirectory) -> Saved:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import TORCH, Tensor, arrays
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ def _keep_apart(place: int, processes: int) -> None:
 
 def broken(error: Exception) -> bool:
     """Whether an exception says that another process of the team is gone.  gloo's own have no class."""
-    return isinstance(error, arrays.distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+    if TORCH and isinstance(error, arrays.distributed.DistError):
+        return True
+    return isinstance(error, RuntimeError) and "gloo" in str(error)
 
 
 def leave() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core import inference
-from qvr_core.arrays.engine import arrays
+from qvr_core.arrays.choice import TorchWanted
+from qvr_core.arrays.engine import TORCH, arrays
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.inference_data import lacks_prior
@@ -24,9 +25,9 @@ from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, tabl
 from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
+from qvr_core.runs.fit.compiling import told_if_long
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta
-from qvr_core.runs.fit.preparing import told_if_long
 from qvr_core.runs.fit.shown_draws import ShownDraws
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
@@ -131,9 +132,13 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
         at = sum(kept.state.draw for kept in own.values())
         why = "as the chains began" if saved.engine else choice.why
         begun = begun.model_copy(update={"engine": choice.engine, "engine_why": why, "resumed_from": at or None})
-    finally:
+    except TorchWanted:
+        raise
+    except BaseException:
         # whatever ends the run here, it has begun
         emit(begun)
+        raise
+    emit(begun)
     for note in filter(None, (choice.note, lacks_prior(asked.given))):
         emit(Message(level="info", text=note))
     if config.chains < team.size:
@@ -189,9 +194,13 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
 
 
 def chosen_engine(asked: Asked, emit: Emit) -> Choice:
-    """What evaluates the density, compiled where that is to be; what takes long is told."""
+    """What evaluates the density, compiled where that is to be; what takes long is told.  Raises `TorchWanted` where a
+    process without torch has no machine code for it."""
     with told_if_long(emit):
-        return asked.chains.choose(asked.potential)
+        choice = asked.chains.choose(asked.potential)
+    if not TORCH and choice.engine != "compiled":
+        raise TorchWanted(choice.why)
+    return choice
 
 
 def go_on(saved: Saved, asked: Asked, choice: Choice, emit: Emit) -> None:

@@ -1,45 +1,20 @@
-"""Machine code for a run, made ready before its first step; what takes long is told."""
+"""What makes the steps of a fit: machine code, made ready before the first one, or torch."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from qvr_core.codegen.llvm import told
 from qvr_core.data.binding import Whole
 from qvr_core.inference.compiled_steps import Choice, Fitted, choose
-from qvr_core.runs.record.protocol import Event, Message
+from qvr_core.runs.fit.compiling import told_if_long
+from qvr_core.runs.record.protocol import Event
 
 if TYPE_CHECKING:
     from qvr_core.runs.fit.svi import SviFit
 
-LONG = 1.0
-"""Seconds of compiling after which it is said that it goes on; reading what was compiled before is none."""
 WORTH_COMPILING = 1000
 """Optimiser steps from which on machine code pays."""
-
-
-@contextmanager
-def told_if_long(emit: Callable[[Event], None]) -> Generator[None]:
-    """Within the block something is compiled, or read from disk: say so where compiling takes long."""
-    text = "preparing the program's machine code: it is compiled once, then kept on disk"
-    timer = threading.Timer(LONG, lambda: emit(Message(level="info", text=text)))
-    begun = threading.Event()
-
-    def begins() -> None:
-        if not begun.is_set():
-            begun.set()
-            timer.start()
-
-    try:
-        with told(begins):
-            yield
-    finally:
-        timer.cancel()
-        if begun.is_set():
-            timer.join()
 
 
 def chosen_steps(fit: SviFit, emit: Callable[[Event], None]) -> Choice:

@@ -1,7 +1,7 @@
 """The worker process: `python -m qvr_core.runs.worker`.
 
-Loads torch, waits for its job on stdin, and writes events to stdout until the run has ended.  What anything else prints
-to stdout goes to stderr, which the client keeps as the worker's log.
+Loads what any job wants, waits for its job on stdin, loads torch where this one wants it, and writes events to stdout
+until the run has ended.  What anything else prints to stdout goes to stderr, which the client keeps as its log.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
+from qvr_core.arrays.choice import TorchWanted
 from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.worker import choice
+from qvr_core.runs.worker.choice import job_again
 from qvr_core.runs.worker.pipes import claim_stdout, follow_parent, stdin_lines
 
 if TYPE_CHECKING:
-    from qvr_core.runs.record.protocol import Event, Job
+    from qvr_core.runs.record.protocol import Event
 
 # Seconds that a worker whose client is gone has to write its checkpoint.
 ORPHAN_GRACE = 2.0
@@ -39,15 +42,13 @@ def main() -> None:
         events.write(event.encoded().encode("utf-8", "surrogatepass"))
         events.flush()
 
-    conduct = _load()
-    if not _asked():
-        _load_more()
     lines = stdin_lines()
-    line = next(lines, None)
+    again = job_again()
+    if again is None and not _asked():
+        _load_ahead()
+    line = again or next(lines, None)
     if line is None:
         return
-    if isinstance(conduct, ModuleNotFoundError):
-        _refuse(conduct, send)
     from qvr_core.runs.record.protocol import Job
 
     job = Job.model_validate_json(line)
@@ -58,28 +59,28 @@ def main() -> None:
     signal.signal(signal.SIGTERM, stop.cancel)
     threading.Thread(target=_listen, args=(lines, stop), daemon=True).start()
 
-    status = conduct(job, stop, send)
+    try:
+        if again is None:
+            choice.choose(job)
+        from qvr_core.runs.worker.job import conduct
+
+        try:
+            status = conduct(job, stop, send)
+        except TorchWanted:
+            choice.again_with_torch(line, events.fileno())
+    except ModuleNotFoundError as error:
+        _refuse(error, send)
     sys.stderr.flush()
     # Everything is written: tearing torch down would only cost time.
     os._exit(status)
 
 
-def _load() -> Callable[[Job, Stop, Callable[[Event], None]], int] | ModuleNotFoundError:
-    """What does the job; or which package is missing."""
-    try:
-        from qvr_core.runs.worker.job import conduct
-    except ModuleNotFoundError as error:
-        return error
-    return conduct
-
-
-def _load_more() -> None:
-    """What some jobs load when they come to it: the first optimiser, the sampler's machine code."""
+def _load_ahead() -> None:
+    """What every job wants: the analyser and the sampler's machine code, neither of which decides for torch."""
     # what fails here is told by the job that wants it
     with contextlib.suppress(Exception):
+        importlib.import_module("qvr_core.analysis")
         importlib.import_module("qvr_core.inference.machine.chain").compile_sampler()
-    with contextlib.suppress(ImportError):
-        importlib.import_module("torch._dynamo")
 
 
 def _asked() -> bool:

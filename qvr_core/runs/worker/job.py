@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from qvr_core.analysis import Snapshot
+from qvr_core.arrays.choice import TorchWanted
+from qvr_core.arrays.engine import TORCH
 from qvr_core.runs.fit.distributed import Team, broken, join
-from qvr_core.runs.fit.nuts import fit_nuts
-from qvr_core.runs.fit.preparing import chosen_steps
 from qvr_core.runs.fit.stop import Stop
-from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.failures import Refused, check_failure, failure
 from qvr_core.runs.prepare.given_elements import given_elements
 from qvr_core.runs.prepare.prepare import Prepared, prepare
@@ -34,7 +33,8 @@ from qvr_core.semantics.types.model import Program
 def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     """Run a job and hand its events to `send`; the process' exit status: 0, 1 for a failure, 2 for wrong usage.
 
-    In a team (`torchrun`) every process calls this; only the leading one sends and stores.
+    In a team (`torchrun`) every process calls this; only the leading one sends and stores.  Raises `TorchWanted` in a
+    process without torch that cannot do the job.
     """
     began = time.monotonic()
     directory = RunDirectory.of(job)
@@ -73,6 +73,8 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
         send(failure(Refused("busy", str(error)), snapshot=snapshot, program=None, text=job.text))
         return 2
     except Exception as problem:
+        if not TORCH and _lacks_torch(problem):
+            raise TorchWanted(str(problem)) from problem
         error = lost(job, team) if team.size > 1 and broken(problem) else problem
         program = prepared.program if prepared is not None else _program(job, snapshot)
         failed = failure(error, snapshot=snapshot, program=program, text=job.text)
@@ -88,6 +90,13 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     finally:
         if lock is not None:
             lock.release()
+
+
+def _lacks_torch(problem: Exception) -> bool:
+    """Whether the job would go on in a process that has torch."""
+    if isinstance(problem, ModuleNotFoundError):
+        return (problem.name or "").partition(".")[0] == "torch"
+    return isinstance(problem, TorchWanted)
 
 
 def in_whole(event: Event, before: Event | None, seconds: float) -> Event:
@@ -154,8 +163,13 @@ def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None
     """Run a prepared job; every event goes to `emit`, the last one included."""
     config = prepared.job.config
     if config.algorithm == "nuts":
+        from qvr_core.runs.fit.nuts import fit_nuts
+
         fit_nuts(prepared, stop, team, emit, started(prepared, config.warmup + config.samples, None))
         return
+    from qvr_core.runs.fit.preparing import chosen_steps
+    from qvr_core.runs.fit.svi import SviFit
+
     engine = SviFit(prepared, stop, team)
     notes = list(engine.restore()) if prepared.job.resume else []
     begun = started(prepared, config.steps, engine.step or None)

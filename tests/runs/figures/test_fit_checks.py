@@ -107,7 +107,7 @@ def test_the_command_shows_them_and_the_run_ends_with_them(tmp_path: Path, monke
     (tmp_path / "m.qvr").write_text(FUNNEL)
     (tmp_path / "d.csv").write_text("y\n28\n8\n-3\n7\n")
     qvr = CliRunner().invoke
-    given = ["--data", "csv:d.csv", "--warmup", "20", "--samples", "60", "--chains", "2"]
+    given = ["--data", "csv:d.csv", "--warmup", "50", "--samples", "200", "--chains", "2"]
     ran = qvr(app, ["run", "nuts", "m.qvr", *given])
     assert ran.exit_code == 0 and "bulk ESS" in ran.output and "m.qvr:" in ran.output
     shown = qvr(app, ["check-fit"])

@@ -14,7 +14,7 @@ from qvr_core.codegen.llvm import tell
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.runs.figures.posterior import chain_table
-from qvr_core.runs.fit import nuts, preparing
+from qvr_core.runs.fit import compiling, nuts
 from qvr_core.runs.fit.chains import together
 from qvr_core.runs.record.exports import export_csv
 from qvr_core.runs.record.protocol import (
@@ -117,7 +117,7 @@ def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         events.append(event)
         told.set()
 
-    monkeypatch.setattr(preparing, "LONG", 0.0)
+    monkeypatch.setattr(compiling, "LONG", 0.0)
     assert nuts.chosen_engine(nuts.Asked(Slow(), None, None), take).engine == "plain"  # pyright: ignore
     (message,) = events
     assert isinstance(message, Message) and message.text.startswith("preparing the program's machine code")

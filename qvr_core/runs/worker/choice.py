@@ -1,0 +1,61 @@
+"""Whether a job is computed without torch: it says so before anything that computes is loaded."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import tempfile
+from typing import NoReturn
+
+from qvr_core.arrays.choice import VARIABLE, without_torch
+from qvr_core.runs.record.program import analysed
+from qvr_core.runs.record.protocol import Job
+from qvr_core.runs.record.settings import main_program
+from qvr_core.semantics.programs.parameter_count import parameter_count
+
+AGAIN = "QVR_JOB"
+"""Of the environment: the descriptor of the file that holds the job of a worker that has begun anew."""
+
+
+def choose(job: Job) -> None:
+    """Have this process compute without torch, where the job is chains of a program without weights of networks."""
+    # a process that has its engine already keeps it, and one that cannot begin anew must not be wrong
+    if "qvr_core.arrays.engine" not in sys.modules and os.name == "posix" and not wants_torch(job):
+        without_torch()
+
+
+def wants_torch(job: Job) -> bool:
+    """Whether the job is a fit by optimiser, of networks, on a device, in a team, or asked to be plain."""
+    config = job.config
+    if config.algorithm != "nuts" or config.engine == "plain" or config.lift or config.device != "cpu":
+        return True
+    if "RANK" in os.environ or config.source in ("text", "pairs"):
+        return True
+    model = analysed(job).model
+    program = model.own_programs.get(job.program or main_program(model) or "")
+    return program is None or parameter_count(model, program) != 0
+
+
+def again_with_torch(line: bytes, events: int) -> NoReturn:
+    """Become a worker that has torch and the same job, in the same process, whose stdout is the descriptor `events`.
+    Raises ModuleNotFoundError where there is no torch."""
+    if importlib.util.find_spec("torch") is None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    file = tempfile.TemporaryFile()  # noqa: SIM115
+    file.write(line)
+    file.seek(0)
+    os.set_inheritable(file.fileno(), True)
+    kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    sys.stderr.flush()
+    os.dup2(events, 1)
+    os.execve(sys.executable, [sys.executable, "-m", "qvr_core.runs.worker"], {**kept, AGAIN: str(file.fileno())})
+
+
+def job_again() -> bytes | None:
+    """The job of a worker that has begun anew."""
+    held = os.environ.pop(AGAIN, None)
+    if held is None:
+        return None
+    with os.fdopen(int(held), "rb") as file:
+        return file.read()
