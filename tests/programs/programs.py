@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -58,7 +59,7 @@ def points(name: str, count: int = POINTS) -> Iterator[tuple[SimpleNamespace, fl
     """
     model, data = prepared(name).model, data_of(name)
     potential = potential_of(model, None, data)
-    generator = torch.Generator().manual_seed(1)
+    generator = np.random.default_rng(1)
     for _ in range(count):
         values = potential.report(potential.initial(generator).unsqueeze(0))
         density = model.run(None, condition(data), substitute(values), by_rows(1)).log_joint()
