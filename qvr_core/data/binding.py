@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
@@ -16,6 +15,9 @@ from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import LABELS, Columns
 from qvr_core.data.typed.cell_values import no_density, takes
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class RowsOf:
@@ -128,9 +130,9 @@ def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
 def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:
     """A column as numbers, missing values and text reported."""
     found = columns.find(column, need.name)
-    if not len(found) if isinstance(found, pl.Series) else found.size == 0:
+    if not len(found) if not isinstance(found, np.ndarray) else found.size == 0:
         raise _misfit(columns, column, need, "there are no values", None, "It needs one row at least")
-    if isinstance(found, pl.Series):
+    if not isinstance(found, np.ndarray):
         return _series(columns, column, need, found)
     if found.dtype.kind not in "biuf":
         raise _misfit(columns, column, need, f"the array has dtype {found.dtype}, and numbers are wanted", None,
@@ -140,6 +142,8 @@ def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:
 
 def _series(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
     """One column of a table."""
+    import polars as pl
+
     nulls = series.is_null()
     if nulls.any() and need.missing:
         series = series.cast(pl.Float64, strict=False).fill_null(math.nan)
@@ -162,6 +166,8 @@ def _series(columns: Columns, column: str, need: Need, series: pl.Series) -> NDA
 
 def _lists(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
     """Lists of one length as (N, L)."""
+    import polars as pl
+
     lengths = series.list.len() if isinstance(series.dtype, pl.List) else None
     if lengths is not None and lengths.n_unique() > 1:
         first = int(lengths[0])
@@ -182,6 +188,8 @@ def _lists(columns: Columns, column: str, need: Need, series: pl.Series) -> NDAr
 
 def _labels_or_text(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
     """Labels of an enumeration as their numbers; otherwise the first text that is no number is the error."""
+    import polars as pl
+
     if need.labels is not None:
         numbers = {label: i for i, label in enumerate(need.labels)}
         for row, label in enumerate(series.to_list(), start=1):

@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from numpy.typing import NDArray
 
 from qvr_core.data.arrays import Arrays
 from qvr_core.data.column_names import listed, nearest, renaming
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting, check_regular, check_room
 from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NULLS = ["", "NA", "null"]
 IN_PARTS = "Let the run read it in parts with batch_size"
@@ -108,6 +110,8 @@ def read_head(path: str) -> None:
 
 
 def _csv(path: str, room: int | None) -> pl.DataFrame:
+    import polars as pl
+
     cells = _check_text(path)
     check_separator(path)
     # Its text, and each cell as a number of eight bytes, once more while columns are put together.
@@ -204,6 +208,8 @@ def _broken_csv(path: str, error: Exception) -> DataProblem:
 
 
 def _parquet(path: str, room: int | None) -> pl.DataFrame:
+    import polars as pl
+
     try:
         table = pl.scan_parquet(path)
         # Packed, a row may take no byte at all.
@@ -220,6 +226,8 @@ def _broken_parquet(path: str, error: Exception) -> DataProblem:
 
 
 def _ndjson(path: str, room: int | None) -> pl.DataFrame:
+    import polars as pl
+
     cells = 0
     for row, line in _lines(path):
         check_nesting(line, path, (row or 0) + 1)
@@ -235,6 +243,8 @@ def _ndjson(path: str, room: int | None) -> pl.DataFrame:
 
 def first_of_ndjson(path: str, rows: int, most_bytes: int) -> tuple[pl.DataFrame, bool]:
     """The first rows of a file, and whether they are all.  Raises `DataProblem`."""
+    import polars as pl
+
     held: list[bytes] = []
     size, whole = 0, True
     for row, line in _lines(path):

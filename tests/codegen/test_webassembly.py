@@ -10,19 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.definitions import parsed
 from qvr_core.codegen.expressions import LIBM
-from qvr_core.codegen.kernels import elementary, functions, special, transition, wide
+from qvr_core.codegen.kernels import elementary, functions, mixing, special, transition, wide
 from qvr_core.codegen.kinds import REAL, WHOLE, Array, Unsupported
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.wasm.module import Module
-from qvr_core.codegen.wasm.sampler import ADVANCE
+from qvr_core.codegen.wasm.sampler import ADVANCE, MIXING
+from qvr_core.inference.density.tracing import density_graph
+from qvr_core.inference.diagnostics import convergence
 from qvr_core.inference.diagnostics.convergence import mcse_mean
 from qvr_core.inference.machine.chain import Chain, Settings
 from qvr_core.inference.machine.density import MachineDensity
-from qvr_core.inference.machine.tracing import density_graph
 from tests.arrays.test_densities import POSITIONS, PROGRAMS, potential
 from tests.codegen import test_subset
 from tests.codegen.compiling import applied
@@ -145,12 +147,12 @@ def test_value_and_gradient_of_every_program_are_torchs(texts: Any, tmp_path: Pa
     jobs: list[Job] = []
     wanted: list[tuple[str, list[tuple[float, Any]]]] = []
     for (_, name), (plain, forms) in texts.items():
-        generator = np.random.default_rng(8)
+        generator = torch.Generator().manual_seed(8)
         positions = [plain.initial(generator) for _ in range(POSITIONS)]
-        values = [plain.value_and_grad(q.unsqueeze(0)) for q in positions]
+        values = [plain.plain_value_and_grad(q.unsqueeze(0)) for q in positions]
         for text in forms:
             module = Module()
-            module.take_density(text)
+            module.take_loops(text)
             rest = [[np.full(max(text.room, 1), np.nan)], *([array] for array in constants(text))]
             calls = [Call("log_density", [[q.numpy()], [np.full(plain.width, np.nan)], *rest]) for q in positions]
             jobs.append(Job(module.encoded(), calls))
@@ -179,8 +181,8 @@ def state_of(generator: np.random.Generator) -> Any:
 def chain(plain: Any, text: Any, number: int) -> tuple[Chain, Call]:
     """A chain of machine code, and the same in WebAssembly."""
     address, keeps = address_of(text)
-    made = MachineDensity(address, plain.width, text.room, *constants(text), keeps, text.source)
-    q = plain.initial(np.random.default_rng(number)).numpy()
+    made = MachineDensity(address, plain.width, text.room, *constants(text), keeps)
+    q = plain.initial(torch.Generator().manual_seed(number)).numpy()
     here = Chain(made, SETTINGS, q, *made(q), np.random.default_rng(number))
     count = WARMUP + DRAWS
     arguments = [
@@ -197,7 +199,7 @@ def chain(plain: Any, text: Any, number: int) -> tuple[Chain, Call]:
 def test_chains_are_those_of_machine_code(name: str, texts: Any, tmp_path: Path) -> None:
     plain, forms = texts["examples", name]
     module = Module()
-    module.take_density(forms[-1])
+    module.take_loops(forms[-1])
     module.take(transition.advance, ADVANCE)
     pairs = [chain(plain, forms[-1], number) for number in range(4)]
     (answers,) = ran([Job(module.encoded(), [call for _, call in pairs])], tmp_path)
@@ -209,3 +211,29 @@ def test_chains_are_those_of_machine_code(name: str, texts: Any, tmp_path: Path)
     one, other = (np.stack([draws[WARMUP:] for draws in chains]) for chains in (ours, theirs))
     error = np.hypot(mcse_mean(one), mcse_mean(other))
     assert (np.abs(one.mean((0, 1)) - other.mean((0, 1))) < 4.0 * error).all()
+
+
+def test_what_is_said_of_chains_is_what_the_command_line_says(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    steps = random.normal(size=(4, 501, 5))
+    for at in range(1, 501):
+        # one that wanders, one that turns at each step, one of few values
+        steps[:, at, 1] += 0.95 * steps[:, at - 1, 1]
+        steps[:, at, 2] -= 0.5 * steps[:, at - 1, 2]
+    steps[..., 3] = np.round(steps[..., 3])
+    steps[0, :, 4] += 3.0
+    module = Module()
+    module.take(mixing.mixing, MIXING)
+    room = [np.zeros(4 * 501) for _ in range(4)]
+    calls = [Call("mixing", [np.ascontiguousarray(steps[..., at]), np.zeros(mixing.TOLD), *room]) for at in range(5)]
+    (answers,) = ran([Job(module.encoded(), calls)], tmp_path)
+    found = np.array([answer.arrays[1] for answer in answers])
+    wanted = convergence.mixing(steps)
+    flat = steps.reshape(-1, 5)
+    for place, numbers in (
+        (mixing.MEAN, flat.mean(0)), (mixing.SD, flat.std(0, ddof=1)), (mixing.LOW, np.quantile(flat, 0.05, axis=0)),
+        (mixing.MEDIAN, np.median(flat, axis=0)), (mixing.HIGH, np.quantile(flat, 0.95, axis=0)),
+        (mixing.R_HAT, wanted.r_hat), (mixing.BULK, wanted.bulk), (mixing.TAIL, wanted.tail),
+        (mixing.OF_MEAN, wanted.mean),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found[:, place], numbers, rtol=1e-9, atol=1e-12, err_msg=str(place))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from qvr_core.codegen.build import ARGUMENTS, names
 from qvr_core.codegen.definitions import Definition, definition, parsed
 from qvr_core.codegen.kernels import elementary, pcg64
 from qvr_core.codegen.kinds import NOTHING, WHOLE, Kind, Unsupported
@@ -41,11 +42,9 @@ class Module(Functions):
         """Export a function of the subset."""
         return self.entry(function.__name__, definition(function), kinds)
 
-    def take_density(self, text: Text) -> None:
-        """Export the density of a text, which what is taken later calls."""
-        from qvr_core.codegen.build import ARGUMENTS, names
-
-        self.entry(NAME, parsed(text.source, names(), ""), ARGUMENTS)
+    def take_loops(self, text: Text, name: str = NAME) -> None:
+        """Export the loops of a text; a density under its own name is what the sampler calls."""
+        self.entry(name, parsed(text.source, names(), ""), ARGUMENTS)
 
     def encoded(self) -> bytes:
         """The whole."""

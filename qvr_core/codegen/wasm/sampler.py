@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.codegen.kernels import transition
+from qvr_core.codegen.kernels import mixing, transition
 from qvr_core.codegen.kinds import REAL, WHOLE, Array
 from qvr_core.codegen.source import Text
 from qvr_core.codegen.wasm.module import Module
@@ -13,11 +13,16 @@ ADVANCE = (
     WHOLE, WHOLE, *(Array(REAL, 2),) * 2,
 )  # fmt: skip
 """The arguments of `transition.advance`."""
+MIXING = (Array(REAL, 2), *(Array(REAL, 1),) * 5)
+"""Those of `mixing.mixing`."""
+REPORT = "report"
 
 
-def sampler(text: Text) -> bytes:
-    """The module of a density with its sampler."""
+def sampler(density: Text, report: Text) -> bytes:
+    """The module of a density with its sampler; `report` turns a position into the values of latents."""
     module = Module()
-    module.take_density(text)
+    module.take_loops(density)
+    module.take_loops(report, REPORT)
     module.take(transition.advance, ADVANCE)
+    module.take(mixing.mixing, MIXING)
     return module.encoded()
