@@ -13,9 +13,10 @@ from types import ModuleType
 from typing import Any
 
 from qvr_core.arrays.flat import legendre, linalg, random
-from qvr_core.arrays.flat.array import array, asarray, bool_, dtype, float64, int64, ndarray
+from qvr_core.arrays.flat.array import array, asarray, bool_, float64, int64, ndarray
 from qvr_core.arrays.flat.functions import *  # noqa: F403
 from qvr_core.arrays.flat.functions import absolute, rounded
+from qvr_core.arrays.flat.kinds import dtype
 from qvr_core.arrays.flat.shaping import *  # noqa: F403
 
 __all__ = ["array", "asarray", "bool_", "dtype", "float64", "int64", "linalg", "ndarray", "random"]

@@ -9,48 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from qvr_core.arrays.flat.kinds import KINDS, NAMES, ORDER, contiguous, dtype, kind_of, places, size_of
 from qvr_core.arrays.shapes import Shape, broadcast
-
-KINDS = {"b": bool, "i": int, "f": float, "O": lambda value: value}
-ORDER = "bifO"
-NAMES = {"b": "bool", "i": "int64", "f": "float64", "O": "object"}
-
-
-class dtype:
-    """What the numbers of an array are: truths, whole or real numbers, or anything."""
-
-    def __init__(self, of: Any) -> None:
-        self.kind = kind_of(of)
-        self.name = NAMES[self.kind]
-        self.itemsize = 1 if self.kind == "b" else 8
-
-    def __eq__(self, other: object) -> bool:
-        return other is not None and kind_of(other) == self.kind
-
-    def __hash__(self) -> int:
-        return hash(self.kind)
-
-    def __repr__(self) -> str:
-        return self.name
-
-    @classmethod
-    def __class_getitem__(cls, item: Any) -> Any:
-        return cls
-
-
-def kind_of(of: Any) -> str:
-    """The kind that a dtype, one of Python's types, or a name stands for."""
-    if isinstance(of, dtype):
-        return of.kind
-    if isinstance(of, type):
-        return "b" if issubclass(of, bool) or of.__name__ == "bool_" else (
-            "i" if issubclass(of, int) else "f" if issubclass(of, float) else "O"
-        )  # fmt: skip
-    name = str(of)
-    return "b" if "bool" in name else "i" if "int" in name else "f" if "float" in name or name == "d" else "O"
 
 
 class _Scalar:
@@ -96,19 +59,6 @@ SCALARS: dict[str, Callable[[Any], Any]] = {
     "f": float64,
     "O": lambda value: value,
 }
-
-
-def contiguous(shape: Sequence[int]) -> list[int]:
-    """How far apart the numbers of each axis lie."""
-    steps, step = [0] * len(shape), 1
-    for at in range(len(shape) - 1, -1, -1):
-        steps[at], step = step, step * shape[at]
-    return steps
-
-
-def size_of(shape: Sequence[int]) -> int:
-    """How many numbers a shape has."""
-    return math.prod(shape)
 
 
 class ndarray:
@@ -331,15 +281,6 @@ def largest(held: list[Any]) -> Any:
 def smallest(held: list[Any]) -> Any:
     """The smallest number, or NaN."""
     return next((one for one in held if _undefined(one)), None) or min(held)
-
-
-def places(shape: Sequence[int], steps: Sequence[int], start: int) -> Iterable[int]:
-    """Where the numbers of a shape lie, row by row."""
-    found: Sequence[int] = [start]
-    for size, step in zip(shape, steps, strict=True):
-        along = range(0, size * step, step) if step else [0] * size
-        found = [at + further for at in found for further in along]
-    return found
 
 
 def found_at(shape: Shape, index: Any) -> tuple[list[int], Shape | None]:

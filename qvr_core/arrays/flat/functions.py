@@ -8,8 +8,9 @@ import operator
 from collections.abc import Callable, Generator
 from typing import Any
 
-from qvr_core.arrays.flat.array import KINDS, array, asarray, ndarray, spread
+from qvr_core.arrays.flat.array import array, asarray, ndarray, spread
 from qvr_core.arrays.flat.array import nonzero as _nonzero
+from qvr_core.arrays.flat.kinds import KINDS
 from qvr_core.arrays.shapes import broadcast
 
 inf, nan, pi, newaxis = math.inf, math.nan, math.pi, None

@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from qvr_core.arrays.flat.array import array, asarray, ndarray, size_of, spread
+from qvr_core.arrays.flat.array import array, asarray, ndarray, spread
+from qvr_core.arrays.flat.kinds import size_of
 from qvr_core.arrays.shapes import broadcast
 
 

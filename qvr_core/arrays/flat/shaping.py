@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from qvr_core.arrays.flat.array import KINDS, array, asarray, contiguous, ndarray, size_of, spread
+from qvr_core.arrays.flat.array import array, asarray, ndarray, spread
+from qvr_core.arrays.flat.kinds import KINDS, contiguous, size_of
 from qvr_core.arrays.shapes import Shape
 from qvr_core.arrays.shapes import broadcast as joint
 
