@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.definitions import parsed
@@ -20,11 +19,11 @@ from qvr_core.codegen.kinds import REAL, WHOLE, Array, Unsupported
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.wasm.module import Module
 from qvr_core.codegen.wasm.sampler import ADVANCE, MIXING
-from qvr_core.inference.density.tracing import density_graph
 from qvr_core.inference.diagnostics import convergence
 from qvr_core.inference.diagnostics.convergence import mcse_mean
 from qvr_core.inference.machine.chain import Chain, Settings
 from qvr_core.inference.machine.density import MachineDensity
+from qvr_core.inference.machine.tracing import density_graph
 from tests.arrays.test_densities import POSITIONS, PROGRAMS, potential
 from tests.codegen import test_subset
 from tests.codegen.compiling import applied
@@ -147,9 +146,9 @@ def test_value_and_gradient_of_every_program_are_torchs(texts: Any, tmp_path: Pa
     jobs: list[Job] = []
     wanted: list[tuple[str, list[tuple[float, Any]]]] = []
     for (_, name), (plain, forms) in texts.items():
-        generator = torch.Generator().manual_seed(8)
+        generator = np.random.default_rng(8)
         positions = [plain.initial(generator) for _ in range(POSITIONS)]
-        values = [plain.plain_value_and_grad(q.unsqueeze(0)) for q in positions]
+        values = [plain.value_and_grad(q.unsqueeze(0)) for q in positions]
         for text in forms:
             module = Module()
             module.take_loops(text)
@@ -182,7 +181,7 @@ def chain(plain: Any, text: Any, number: int) -> tuple[Chain, Call]:
     """A chain of machine code, and the same in WebAssembly."""
     address, keeps = address_of(text)
     made = MachineDensity(address, plain.width, text.room, *constants(text), keeps)
-    q = plain.initial(torch.Generator().manual_seed(number)).numpy()
+    q = plain.initial(np.random.default_rng(number)).numpy()
     here = Chain(made, SETTINGS, q, *made(q), np.random.default_rng(number))
     count = WARMUP + DRAWS
     arguments = [

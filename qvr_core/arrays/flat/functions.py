@@ -58,6 +58,11 @@ class _Two:
         kind = self.kind or ("i" if kind == "b" else kind)
         return ndarray(made if kind == "b" else list(map(KINDS[kind], made)), shape, kind)
 
+    def outer(self, x: Any, y: Any) -> ndarray:
+        """Of each number with each."""
+        one, other = asarray(x), asarray(y)
+        return self(one.reshape(*one.shape, *[1] * other.ndim), other)
+
     def at(self, x: ndarray, where: Any, values: Any) -> None:
         """Joined into an array at places, which may repeat."""
         numbers = ndarray(list(range(x.size)), x.shape, "i")[where]
@@ -124,6 +129,7 @@ arcsinh, arccosh, arctanh = _one(math.asinh), _one(_quiet(math.acosh)), _one(_qu
 log2, log10 = _one(_quiet(math.log2)), _one(_quiet(math.log10))
 floor, ceil, sign = _one(_floored), _one(lambda x: -_floored(-x)), _one(_sign, None)
 negative, absolute, square = _one(operator.neg, None), _one(abs, None), _one(lambda x: x * x, None)
+positive = _one(lambda x: x, None)
 isnan, isinf, isfinite = (_one(f, "b") for f in (math.isnan, lambda x: abs(x) == math.inf, lambda x: abs(x) < math.inf))
 isneginf, isposinf = _one(lambda x: x == -math.inf, "b"), _one(lambda x: x == math.inf, "b")
 logical_not = _one(operator.not_, "b")

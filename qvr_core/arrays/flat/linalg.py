@@ -82,6 +82,10 @@ def solve(a: Any, b: Any) -> ndarray:
     return ndarray(_flat(made), right.shape, "f")
 
 
+def norm(x: Any, axis: int | None = None, keepdims: bool = False) -> ndarray:
+    return asarray(x, float).reduced(lambda held: math.sqrt(sum(v * v for v in held)), axis, keepdims)
+
+
 def inv(a: Any) -> ndarray:
     from qvr_core.arrays.flat.shaping import eye
 

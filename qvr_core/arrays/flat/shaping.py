@@ -327,9 +327,10 @@ def quantile(x: Any, q: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return of(at.item()) if not at.shape else stack([of(share) for share in at.data])
 
 
-def array_equal(x: Any, y: Any) -> bool:
+def array_equal(x: Any, y: Any, equal_nan: bool = False) -> bool:
     one, other = asarray(x), asarray(y)
-    return one.shape == other.shape and one.data == other.data
+    alike = zip(one.data, other.data, strict=False)
+    return one.shape == other.shape and all(u == v or (equal_nan and u != u and v != v) for u, v in alike)  # noqa: PLR0124
 
 
 argmax = functools.partial(lambda x, axis=None: asarray(x).argmax(axis))

@@ -28,15 +28,16 @@ far it can be trusted."""
 SLOPE_TOLERANCE = 1e-6
 
 
-def disagreement(made: Density, plain: Plain, start: Array, work: int) -> str | None:
+def disagreement(made: Density, plain: Plain, start: Array, work: int, most: int = POSITIONS) -> str | None:
     """What differs, as the end of a sentence; None where nothing does.
 
-    `start` (D,) is where the positions lie around, `work` the numbers that one evaluation of `plain` makes.  Where the
+    `start` (D,) is where the positions lie around, `work` the numbers that one evaluation of `plain` makes, `most` how
+    many of them are looked at.  Where the
     density is infinite or NaN both must be, and the gradient is nobody's.
     """
     rng = np.random.default_rng(0)
     each = 1 + 4 * DIRECTIONS
-    for number in range(max(1, min(POSITIONS, BUDGET // max(1, work * each)))):
+    for number in range(max(1, min(most, BUDGET // max(1, work * each)))):
         here = start + 0.3 * number * rng.standard_normal(start.shape)
         directions = rng.standard_normal((DIRECTIONS, len(here)))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,10 +16,13 @@ from qvr_core.runs.page.data import Files
 from qvr_core.runs.page.sampling import sampling
 from qvr_core.runtime.values.errors import RuntimeProblem
 
+Referee = Callable[[Callable[..., Sequence[float]]], str]
+"""What is wrong with a density, '' where nothing is; it takes coordinates and gives the value, then the gradient."""
 
-def prepared(asked: str) -> tuple[str, dict[str, bytes]]:
-    """The answer to a request, both JSON, and what it consists of beside that: the module, and the constants of its
-    functions as numbers of eight bytes.
+
+def prepared(asked: str) -> tuple[str, dict[str, bytes], Referee | None]:
+    """The answer to a request, both JSON; what it consists of beside that, the module and the constants of its
+    functions as numbers of eight bytes; and what compares the module with the program, step by step.
 
     A request has `text`, `main`, `named` and `columns` (as in qvr.toml, paths), `chains`, `warmup` and `seed`.  Where
     the program cannot be sampled the answer says why: `problem`.
@@ -32,9 +35,9 @@ def prepared(asked: str) -> tuple[str, dict[str, bytes]]:
             request["text"], files, chains=request["chains"], warmup=request["warmup"], seed=request["seed"]
         )
     except CheckFailed as failed:
-        return json.dumps({"problem": str(failed)}), {}
+        return json.dumps({"problem": str(failed)}), {}, None
     except (DataProblem, RuntimeProblem) as problem:
-        return json.dumps({"problem": str(problem)}), {}
+        return json.dumps({"problem": str(problem)}), {}, None
     told = {
         "width": made.width,
         "rooms": [made.density.room, made.report.room],
@@ -48,7 +51,8 @@ def prepared(asked: str) -> tuple[str, dict[str, bytes]]:
         },
     }  # fmt: skip
     parts = {"module": made.module, "starts": _doubles([number for start in made.starts for number in start])}
-    return json.dumps(told), {**parts, **_constants("density", made.density), **_constants("report", made.report)}
+    parts |= {**_constants("density", made.density), **_constants("report", made.report)}
+    return json.dumps(told), parts, lambda density: made.disagreement(density) or ""
 
 
 def _constants(name: str, text: Text) -> dict[str, bytes]:

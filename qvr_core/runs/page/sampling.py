@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from qvr_core.analysis import Snapshot, analyse
 from qvr_core.arrays.engine import arrays, new_graph
@@ -18,7 +20,8 @@ from qvr_core.codegen.source import Text
 from qvr_core.codegen.wasm.sampler import sampler
 from qvr_core.data.needs import needs_of, open_sets
 from qvr_core.dsl import CheckFailed, Program
-from qvr_core.inference.density.tracing import density_graph
+from qvr_core.inference.machine.referee import disagreement
+from qvr_core.inference.machine.tracing import density_graph, work_of
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.runs.page.data import Files, bound, opened
@@ -27,6 +30,8 @@ from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Severity
 
+COMPARED = 2
+"""Positions at which the module is compared with the plain density."""
 MOST_STARTS = 20
 """Positions that a chain may start from, one after the other, until its density is finite there."""
 
@@ -60,6 +65,21 @@ class Sampling:
     early_depth: int
     most_depth: int = 10
     checkpoints: int = transition.CHECKPOINTS
+    potential: ProgramPotential | None = None
+    work: int = 0
+    """Numbers that one evaluation of the plain density makes."""
+
+    def disagreement(self, made: Callable[..., Sequence[float]]) -> str | None:
+        """What is wrong with the module's density, which gives the value and then the gradient at coordinates; as the
+        end of a sentence."""
+        plain = self.potential
+        assert plain is not None
+
+        def density(q: Any) -> tuple[float, Any]:
+            value, *slope = made(*q.tolist())
+            return value, np.array(slope)
+
+        return disagreement(density, plain.log_densities, np.array(self.starts[0]), self.work, COMPARED)
 
 
 def sampling(text: str, files: Files, *, chains: int, warmup: int, seed: int, location: str = "") -> Sampling:
@@ -80,15 +100,16 @@ def sampling(text: str, files: Files, *, chains: int, warmup: int, seed: int, lo
     model = Program(snapshot, data).programs[program.name]
     potential = ProgramPotential(model, None, data)
     try:
-        density, report = _text(*density_graph(potential)), report_text(potential)
+        value, slope = density_graph(potential)
+        density, report = _text(value, slope), report_text(potential)
     except (Unsupported, NoLoops) as error:
         raise InputProblem(f"`{program.name}` cannot be sampled here: it has {error}") from None
-    generator = arrays.Generator().manual_seed(seed)
-    starts = tuple(tuple(potential.initial(generator).tolist()) for _ in range(chains * MOST_STARTS))
+    rng = np.random.default_rng(seed)
+    starts = tuple(tuple(potential.initial(rng).tolist()) for _ in range(chains * MOST_STARTS))
     window_start, ends = window_ends(warmup)
     return Sampling(
         sampler(density, report[0]), potential.width, density, *report, starts, window_start, tuple(ends),
-        EARLY_DRAWS if is_early(0, warmup) else 0, EARLY_DEPTH,
+        EARLY_DRAWS if is_early(0, warmup) else 0, EARLY_DEPTH, potential=potential, work=work_of(value),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ if __name__ == "__main__":
 
     folder = Path(sys.argv[1])
     for number, asked in enumerate(json.loads((folder / "asked.json").read_text(encoding="utf-8"))):
-        told, parts = prepared(json.dumps(asked))
+        told, parts, _ = prepared(json.dumps(asked))
         (folder / f"{number}.json").write_text(told, encoding="utf-8")
         for name, held in parts.items():
             (folder / f"{number}.{name}").write_bytes(held)

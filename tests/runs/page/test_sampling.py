@@ -87,7 +87,7 @@ def test_programs_of_a_page_are_those_of_the_command_line(tmp_path: Path) -> Non
             here = torch.tensor(q).unsqueeze(0)
             values = plain.report(here)
             assert [one["name"] for one in told["reported"]] == list(values)
-            value, slope = plain.plain_value_and_grad(here)
+            value, slope = plain.value_and_grad(here)
             flat = torch.cat([one.double().reshape(-1) for one in values.values()]).numpy()
             own.append((float(value), slope[0].numpy(), flat))
         jobs.append(Job(told["module"], calls))
