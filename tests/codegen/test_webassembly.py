@@ -180,7 +180,7 @@ def state_of(generator: np.random.Generator) -> Any:
 def chain(plain: Any, text: Any, number: int) -> tuple[Chain, Call]:
     """A chain of machine code, and the same in WebAssembly."""
     address, keeps = address_of(text)
-    made = MachineDensity(address, plain.width, text.room, *constants(text), keeps)
+    made = MachineDensity(address, plain.width, text.room, *constants(text), keeps, text.source)
     q = plain.initial(np.random.default_rng(number)).numpy()
     here = Chain(made, SETTINGS, q, *made(q), np.random.default_rng(number))
     count = WARMUP + DRAWS
