@@ -124,15 +124,19 @@ class Interpreter:
 
     def _computed(self, name: str, place: Place) -> float:
         """An element of a let, kept where nothing hidden is in it."""
+        step, k = self.lets[name]
+        if step.time is not None and len(set(step.lags)) > 1:
+            # before its first elements those stand again
+            at = step.binders.index(step.time)
+            place = (*place[:at], place[at] + step.lags[k] * (place[at] < 0), *place[at + 1 :])
         known = self.memo.get((name, place))
         if known is not None:
             return known
-        step, k = self.lets[name]
         outer_index, outer_reads = self.index, self.reads
         self.index = {b.name: at for b, at in zip(step.binders, place, strict=True)}
         self.reads = set()
         try:
-            if step.time is not None and self.index[step.time.name] < step.lag:
+            if step.time is not None and self.index[step.time.name] < step.lags[k]:
                 entry, at = step.start[k], self.index.pop(step.time.name)
                 value = (entry[0] if len(entry) == 1 else entry[at]).value(self)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.generator.expressions import (
@@ -74,6 +74,16 @@ class Context:
         return next((b for b in self.binders if b.over == over), None)
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A name of a recursion whose names begin at different elements: `lag` first elements along the axis `at`, the last
+    `before` of which stand before the first as well."""
+
+    at: int
+    lag: int
+    before: int
+
+
 @dataclass
 class Names:
     """Fresh names, and all that has been declared."""
@@ -84,6 +94,7 @@ class Names:
     data: dict[str, Table] = field(default_factory=dict[str, Table])
     latents: dict[str, tuple[Table, ...]] = field(default_factory=dict[str, tuple[Table, ...]])
     features: set[str] = field(default_factory=set[str])
+    begun: dict[str, Begun] = field(default_factory=dict[str, Begun])
     count: int = 0
 
     def fresh(self, stem: str) -> str:
@@ -227,10 +238,21 @@ def _all(expressions: Iterable[Expr]) -> list[Set] | None:
     return found
 
 
-def greatest_shift(expr: Expr, time: Binder) -> int:
-    """How far back an expression reads along an index."""
-    shifts = [each for each in walk(expr) if isinstance(each, Shift) and each.binder == time]
-    return max((each.by + (each.further.over.size - 1 if each.further else 0) for each in shifts), default=0)
+def shifts(expr: Expr, time: Binder, begun: Mapping[str, Begun]) -> Iterator[tuple[str, int]]:
+    """What an expression reads at earlier elements: the name, and how many of the first elements lack it."""
+    for each in walk(expr):
+        for at, index in enumerate(each.indices if isinstance(each, Ref) else ()):
+            if isinstance(index, Shift) and index.binder == time:
+                back = index.by + (index.further.over.size - 1 if index.further else 0)
+                one = begun.get(each.name)
+                if one is not None and one.at == at:
+                    back = max(back - one.before, min(back, one.lag - one.before))
+                yield each.name, back
+
+
+def greatest_shift(expr: Expr, time: Binder, begun: Mapping[str, Begun]) -> int:
+    """How many of the first elements of an index lack what an expression reads."""
+    return max((back for _, back in shifts(expr, time, begun)), default=0)
 
 
 def without_time(context: Context) -> Context:

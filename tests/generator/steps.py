@@ -128,7 +128,7 @@ class Site(Step):
 class Let(Step):
     """A `let`: of several names, with binders, a recursion with `start`.
 
-    Each entry of `start` is for one name a tuple of its first elements (one stands for all).
+    Each entry of `start` is for one name a tuple of its first elements (one stands for all), `lags` how many there are.
     """
 
     names: tuple[str, ...]
@@ -137,7 +137,7 @@ class Let(Step):
     bodies: tuple[Expr, ...]
     start: tuple[tuple[Expr, ...], ...] = ()
     time: Binder | None = None
-    lag: int = 0
+    lags: tuple[int, ...] = ()
 
     def lines(self) -> list[str]:
         plain = self.style != "indexed"

@@ -159,7 +159,7 @@ class Observed(Series):
         own = Entry(self.names.fresh("y"), axes, support)
         context = replace(context, time=binder, lag=lag, own=(own,))
         draw = self._tied(self._draw(rng.choice(keys), context, 1)[0], context)
-        lag = max(greatest_shift(each, binder) for each in draw.arguments)
+        lag = max(greatest_shift(each, binder, self.names.begun) for each in draw.arguments)
         # which elements it reads must be plain to see
         reads = [
             each for one in draw.arguments for each in walk(one) if isinstance(each, Ref) and each.name == own.name
@@ -191,10 +191,10 @@ class Observed(Series):
         body = Binary(
             "+", self._tying(self.expressions.positive(replace(here, own=()), 1), "positive", here, v), shocks
         )
-        if greatest_shift(body, binder) != 1:
+        if greatest_shift(body, binder, self.names.begun) != 1:
             return
         start = (self._first("positive", without_time(here), 1),)
-        self.steps.append(Let((v.name,), context.binders, "indexed", (body,), start, binder, 1))
+        self.steps.append(Let((v.name,), context.binders, "indexed", (body,), start, binder, (1,)))
         scale = Call("sqrt", (Ref(v.name, context.binders),))
         draw = Draw("Normal", (self.expressions.of("real", context, 1), scale))
         site = Site("observe", y.name, context.binders, "indexed", draw)

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from tests.generator.expressions import (
     Binary,
+    Binder,
     Call,
     Expr,
     Num,
     Ref,
 )
-from tests.generator.scope import Context, Entry, greatest_shift, number, plain_axes, without_time
+from tests.generator.scope import Begun, Context, Entry, greatest_shift, number, plain_axes, shifts, without_time
 from tests.generator.sets import Set
 from tests.generator.steps import Draw, Let, Site
 from tests.generator.writing_draws import (
@@ -48,7 +49,7 @@ class Series(Latents):
         own = Entry(name, axes, kind, latent=True)
         context = replace(context, time=binder, lag=lag, own=(own,))
         draw = self._tied(self._draw(rng.choice(CHAINS[support]), context, 1)[0], context)
-        lag = max(greatest_shift(each, binder) for each in draw.arguments) if binder else 0
+        lag = max(greatest_shift(each, binder, self.names.begun) for each in draw.arguments) if binder else 0
         start = self._started(support, without_time(context), lag)
         words = self._noncentred(draw, chain=True) if all(each.row.noncentred for each in start) else ()
         site = Site("sample", name, context.binders, "indexed", draw, start, binder, lag, words=words)
@@ -117,25 +118,38 @@ class Series(Latents):
         assert binder is not None
         several = self.chance(0.35)
         kinds = [rng.choice(("real", "real", "positive")) for _ in range(2 if several else 1)]
-        lag = 1 if several else min(rng.choice((1, 1, 1, 2, 3)), time.size)
+        lags = [min(rng.choice((1, 1, 1, 2, 3)), time.size) for _ in kinds]
         own = tuple(Entry(self.names.fresh("r"), axes, kind) for kind in kinds)
         bodies: list[Expr] = []
         for k, entry in enumerate(own):
-            here = replace(context, time=binder, lag=lag, own=own)
+            here = replace(context, time=binder, lag=lags[k], own=own)
             body = self.expressions.of(entry.kind, here)
             if k and self.chance(0.5):
                 now = Ref(own[0].name, context.binders)
                 body = Binary("+", body, Call("exp", (Call("tanh", (now,)),)) if entry.kind == "positive" else now)
             bodies.append(self._tying(body, entry.kind, here, entry))
-        lag = max(greatest_shift(each, binder) for each in bodies)
-        if several and lag > 1:
-            return
-        start = tuple(self._first(entry.kind, without_time(replace(context, time=binder)), lag) for entry in own)
+        lags = self._lags([entry.name for entry in own], bodies, binder)
+        first = without_time(replace(context, time=binder))
+        start = tuple(self._first(entry.kind, first, lag) for entry, lag in zip(own, lags, strict=True))
         self.steps.append(
-            Let(tuple(e.name for e in own), context.binders, "indexed", tuple(bodies), start, binder, lag)
+            Let(tuple(e.name for e in own), context.binders, "indexed", tuple(bodies), start, binder, lags)
         )
+        if len(set(lags)) > 1:
+            self.features.add("recursion-apart")
+            at, least = axes.index(time), min(lags)
+            self.names.begun.update({e.name: Begun(at, lag, lag - least) for e, lag in zip(own, lags, strict=True)})
         self.names.entries += own
-        self.features.add("recursion-several" if several else f"recursion-lag-{min(lag, 3)}")
+        self.features.add("recursion-several" if several else f"recursion-lag-{min(lags[0], 3)}")
+
+    def _lags(self, names: list[str], bodies: list[Expr], time: Binder) -> tuple[int, ...]:
+        """How many first elements each name has: how far back it is read, or what its own elements read of others."""
+        found = dict.fromkeys(names, 0)
+        for name, body in zip(names, bodies, strict=True):
+            for read, back in shifts(body, time, self.names.begun):
+                begins = read if read in found else name
+                found[begins] = max(found[begins], back)
+        least = min(lag for lag in found.values() if lag)
+        return tuple(lag or least for lag in found.values())
 
     def _first(self, kind: str, context: Context, lag: int) -> tuple[Expr, ...]:
         count = lag if lag > 1 and self.chance(0.6) else 1
@@ -151,9 +165,9 @@ class Series(Latents):
         binder = context.binder(time)
         assert binder is not None
         body = self.expressions.of("real", replace(context, time=binder, lag=min(self.rng.randint(1, 2), time.size)))
-        lag = greatest_shift(body, binder)
+        lag = greatest_shift(body, binder, self.names.begun)
         name = self.names.fresh("d")
         start = (self._first("real", without_time(replace(context, time=binder)), lag),) if lag else ()
-        self.steps.append(Let((name,), context.binders, "indexed", (body,), start, binder if lag else None, lag))
+        self.steps.append(Let((name,), context.binders, "indexed", (body,), start, binder if lag else None, (lag,)))
         self.names.entries.append(Entry(name, axes, "real"))
         self.features.add(f"shifted-{lag}")
