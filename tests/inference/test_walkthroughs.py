@@ -52,10 +52,17 @@ def test_svi_snippet(shown: Walkthrough, tmp_path: Path) -> None:
     assert math.isfinite(last)
 
 
-@EACH
-def test_losses_fall_over_twenty_seeds(shown: Walkthrough, tmp_path: Path) -> None:
+# twenty fits of sequence to sequence take 12 s
+SEEDS = [
+    pytest.param(shown, 20, 19, id=shown.name, marks=pytest.mark.statistical if shown.name == "seq2seq" else ())
+    for shown in WALKTHROUGHS
+] + [pytest.param(shown, 4, 4, id=f"{shown.name}-few") for shown in WALKTHROUGHS if shown.name == "seq2seq"]
+
+
+@pytest.mark.parametrize(("shown", "seeds", "least"), SEEDS)
+def test_losses_fall_from_nearly_every_seed(shown: Walkthrough, tmp_path: Path, seeds: int, least: int) -> None:
     fell = 0
-    for shift in range(20):
+    for shift in range(seeds):
         # seq2seq keeps only the last loss: keep them all
         extra = {
             "loss0 = svi": "losses = []\nloss0 = svi",
@@ -66,7 +73,7 @@ def test_losses_fall_over_twenty_seeds(shown: Walkthrough, tmp_path: Path) -> No
         losses = space["losses"]
         assert all(math.isfinite(loss) for loss in losses)
         fell += sum(losses[-5:]) / 5 < losses[0]
-    assert fell >= 19
+    assert fell >= least
 
 
 @EACH
