@@ -18,7 +18,7 @@ from qvr_lsp.serialising import encoded, encoded_in_chunks
 from tests.lsp.editor import Editor, ResponseError, at
 
 OTHER = "file:///tmp/large_edits/other.qvr"
-COUNT = 5000
+COUNT = 2000
 HEAD = "object X : Real 4\nmorphism x0 : X -> X [role=linear]\n"
 PROGRAM = "program p : X -> X\n    sample y <- Normal(0.0, 1.0)\n"
 
