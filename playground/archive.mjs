@@ -1,4 +1,4 @@
-/** Packs what the server's worker loads: Python's library, the server with what it imports; apart from it networkx, fetched when it is wanted, and pydantic for qvr.toml. */
+/** Packs what the server's worker loads: Python's library, the server with what it imports; apart from it networkx, fetched when it is wanted, what samples, and pydantic for qvr.toml. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const root = join(here, "..");
 const wheels = join(here, ".cache", "wheels");
 const own = join(root, ".venv", "bin", "python");
-const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");
+export const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");
 
 /** The wheels that the server imports, and those that pydantic does beside them. */
 const SERVER = ["graphviz-", "lark-", "pygls-", "lsprotocol-", "cattrs-", "attrs-", "typing_extensions-"];
@@ -17,11 +17,16 @@ const PYDANTIC = ["pydantic-", "pydantic_core-", "annotated_types-", "typing_ins
 
 /** What fits and the command line need stays at home. */
 const WITHOUT = [
-  "qvr/", "qvr_core/cli/", "qvr_core/runtime/", "qvr_core/inference/",
+  "qvr/", "qvr_core/cli/",
   ...["figures", "fit", "prepare", "python", "worker"].map((room) => `qvr_core/runs/${room}/`),
   "lark/__pyinstaller/", "lark/grammars/", "lark/tools/",
   "cattrs/preconf/", "pygls/cli.py", "pygls/client.py", "pygls/lsp/_base_client.py", "pygls/lsp/client.py",
 ]; // prettier-ignore
+
+/** What samples, for a worker of its own, which loads it when it is wanted. */
+const SAMPLING = ["qvr_core/arrays/", "qvr_core/codegen/", "qvr_core/inference/", "qvr_core/runtime/", "qvr_core/runs/page/", "qvr_core/dsl.py"];
+/** What the compiler reads as source. */
+const COMPILED = ["qvr_core/codegen/kernels/"];
 
 /** Packages whose documentation is as long as their code. */
 const BARE = ["lsprotocol/", "pygls/", "cattrs/", "attr/", "attrs/", "typing_extensions.py"];
@@ -72,7 +77,8 @@ export async function pack(target) {
   packed(["/pyodide/python_stdlib.zip"], "python.zip", UNUSED, 2);
   const helper = readFileSync(join(here, "compiled.py"), "utf8");
   const packServer = runtime.globals.get("pack_server");
-  packServer(runtime.toPy(found("qvr_lsp-", ...SERVER)), "/target/server.zip", runtime.toPy(WITHOUT), runtime.toPy(BARE), helper);
+  packServer(runtime.toPy(found("qvr_lsp-", ...SERVER)), "/target/server.zip", runtime.toPy([...WITHOUT, ...SAMPLING]), runtime.toPy(BARE), helper);
+  call(runtime.toPy(found("qvr_lsp-")), "/target/sampling.zip", runtime.toPy([]), 2, runtime.toPy([]), runtime.toPy({}), runtime.toPy(SAMPLING), runtime.toPy(COMPILED));
   packed(found("networkx-"), "networkx.zip", [], 2);
   packed(found(...PYDANTIC), "pydantic.zip", ["pydantic/v1/"], 0);
   return { info, version };

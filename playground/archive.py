@@ -47,9 +47,17 @@ def generated(sources: list[str]) -> bytes:
 
 
 def pack(
-    sources: list[str], target: str, without: list[str], level: int, bare: list[str], more: dict[str, bytes]
+    sources: list[str],
+    target: str,
+    without: list[str],
+    level: int,
+    bare: list[str],
+    more: dict[str, bytes],
+    only: list[str] | None = None,
+    plain: list[str] | None = None,
 ) -> int:
-    """Pack archives as one, but for what begins with one of `without`, and for tests; how many files it has.  `level`
+    """Pack archives as one, but for what begins with one of `without`, and for tests; how many files it has.  Where
+    `only` is given, what begins with one of it; what begins with one of `plain` stays source.  `level`
     as in `compile`: at 2 asserts and texts for programmers are left out, as they are of what begins with one of `bare`.
     `more` are other files, by name."""
     count = 0
@@ -58,9 +66,9 @@ def pack(
             for name, content in entries(source):
                 if name.startswith(tuple(without)) or ".dist-info/" in name or posixpath.basename(name) == "py.typed":
                     continue
-                if "/tests/" in name:
+                if "/tests/" in name or (only and not name.startswith(tuple(only))):
                     continue
-                if name.endswith(".py"):
+                if name.endswith(".py") and not name.startswith(tuple(plain or ())):
                     name, content = f"{name}c", bytecode(content, name, 2 if name.startswith(tuple(bare)) else level)
                 archive.writestr(zipfile.ZipInfo(name, DATE), content)
                 count += 1

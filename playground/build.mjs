@@ -66,7 +66,7 @@ const versions = { ...info, version, content: content.digest("hex").slice(0, 16)
 common.plugins = [places, virtual("versions", () => versions)];
 
 const entries = (entryPoints, outdir, more = {}) => build({ ...common, entryPoints, outdir, format: "iife", ...more });
-await entries({ worker: "src/server/worker.ts" }, server);
+await entries({ worker: "src/server/worker.ts", sampling: "src/sampling/worker.ts" }, server);
 await entries({ boot: "src/connections/boot.ts" }, dist);
 await entries({ main: "src/main.ts" }, dist, { loader: { ".ttf": "file" } });
 await entries({ "editor.worker": "monaco-editor/editor/editor.worker.js" }, dist);

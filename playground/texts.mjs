@@ -1,7 +1,9 @@
 /** The texts of the page: examples with the library, and the pages about diagnostics as HTML. */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { marked } from "marked";
+import { python } from "./archive.mjs";
 
 const FOLDERS = [
   ["", "Examples"],
@@ -16,10 +18,39 @@ const read = (folder) =>
     .sort()
     .map((name) => [name, readFileSync(join(folder, name), "utf8")]);
 
+const READ = /^(csv|json):/;
+
+/** The files of data that the qvr.toml of a folder names for each program, as `Data` has them. */
+function dataOf(folder) {
+  const script = "import json, pathlib, sys, tomllib; print(json.dumps(tomllib.loads(pathlib.Path(sys.argv[1]).read_text('utf-8')).get('run', {})))";
+  const runs = JSON.parse(execFileSync(python, ["-c", script, join(folder, "qvr.toml")], { encoding: "utf8" }));
+  const file = (data) => data.replace(READ, "");
+  return (program) => {
+    const { data, tables = {}, columns = {} } = runs[program] ?? {};
+    const used = [...(data ? [data] : []), ...Object.values(tables)];
+    if (used.length === 0 || !used.every((one) => READ.test(one))) {
+      return undefined;
+    }
+    const named = Object.fromEntries(Object.entries(tables).map(([name, one]) => [name, basename(file(one))]));
+    const files = Object.fromEntries(used.map((one) => [basename(file(one)), readFileSync(join(folder, file(one)), "utf8")]));
+    return { files, main: data ? basename(file(data)) : null, named, columns };
+  };
+}
+
 export function writeExamples(root, target) {
+  const held = { "": dataOf(root), statistics: dataOf(join(root, "examples/statistics")) };
+  const data = {};
   const texts = FOLDERS.flatMap(([folder, group]) =>
-    read(join(root, "examples", folder)).map(([name, text]) => ({ group, name: name.replace(".qvr", ""), text })),
+    read(join(root, "examples", folder)).map(([file, text]) => {
+      const name = file.replace(".qvr", "");
+      const own = held[folder]?.(name);
+      if (own) {
+        data[`${group}/${name}`] = own;
+      }
+      return { group, name, text };
+    }),
   );
+  writeFileSync(join(target, "data.json"), JSON.stringify(data));
   const library = read(join(root, "qvr_core/std")).map(([name, text]) => ({ group: "Library", name: `std/${name}`, text }));
   writeFileSync(join(target, "examples.json"), JSON.stringify([...texts, ...library]));
 }

@@ -6,19 +6,20 @@ import { type Message, type State, served } from "./connections/connection";
 import { DiagramPanel } from "./diagram/panel";
 import { openEditor } from "./editor";
 import { colour, declareLanguage } from "./language/grammar";
-import { librariesIn, libraryFile, texts } from "./language/library";
+import { dataOf, librariesIn, libraryFile, texts } from "./language/library";
 import { mendByKey } from "./language/mend";
 import { Transport } from "./language/transport";
 import { offline } from "./offline/register";
 import { busy, part, say } from "./page/elements";
 import { showFailure } from "./page/failure";
-import { FIRST } from "./page/first";
+import { FIRST, FIRST_DATA } from "./page/first";
 import { keepEarlier, keepText, keptText } from "./page/kept";
 import { fillMenu } from "./page/menu";
 import { showProblems } from "./page/problems";
 import { linkTo, programIn } from "./page/share";
 import { followShade } from "./page/theme";
 import { startPlay } from "./play/play";
+import { NO_DATA, Sampling } from "./sampling/panel";
 
 const here = served();
 const URI = here.uri ?? "playground:/program.qvr";
@@ -128,7 +129,17 @@ async function begin(): Promise<void> {
     say(`Opened ${name}. What stood here is under “Earlier texts”.`);
     editor.focus();
   };
-  fillMenu(replace);
+  // `qvr play` has runs of its own
+  const sampling = here.path === undefined ? new Sampling(program) : undefined;
+  if (program.getValue() === FIRST) {
+    sampling?.use(FIRST_DATA);
+  }
+  fillMenu((text, name, from) => {
+    replace(text, name);
+    void dataOf(from)
+      .catch(() => undefined)
+      .then((found) => sampling?.use(found ?? NO_DATA));
+  });
   keepWhatIsTyped(program);
   share(program);
   addEventListener("hashchange", () => void openLink(replace));

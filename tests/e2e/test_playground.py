@@ -7,10 +7,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from qvr_core.inference import MCMC, NUTSKernel
+from qvr_core.inference.diagnostics.convergence import mcse_mean
 from tests.e2e import fetch
 from tests.lsp.test_page import Page
+from tests.programs.programs import given, prepared
 from tests.spec.cases import read_cases
 
 pytestmark = [
@@ -22,11 +26,28 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
+def posterior(name: str) -> dict[str, dict[str, float]]:
+    """What chains of the command line say of an example: the mean of each number with its error."""
+    program = prepared(name, "examples", ROOT)
+    result = MCMC(NUTSKernel(), 1000, 1000, 4, seed=2).run(program.model, None, given(program))
+    found: dict[str, dict[str, float]] = {}
+    for site, value in result.samples.items():
+        draws = np.asarray(value).reshape(*value.shape[:2], -1)
+        errors = mcse_mean(draws)
+        for place, index in enumerate(np.ndindex(*value.shape[2:])):
+            number = f"{site}[{','.join(map(str, index))}]" if index else site
+            found[number] = {"mean": float(draws[..., place].mean()), "error": float(errors[place])}
+    return found
+
+
 def test_playground() -> None:
     fetch.chromium()
+    posteriors = {name: posterior(name) for name in ("eight_schools", "radon")}
     done = subprocess.run(
-        ["node", HERE / "playground" / "drive.mjs"], capture_output=True, text=True, timeout=850, check=False
-    )
+        ["node", HERE / "playground" / "drive.mjs"],
+        capture_output=True, text=True, timeout=850, check=False,
+        env={**os.environ, "POSTERIORS": json.dumps(posteriors)},
+    )  # fmt: skip
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ok all steps" in done.stdout

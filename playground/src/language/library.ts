@@ -1,4 +1,6 @@
-/** Texts that come with the page: examples, and the library that programs import. */
+/** Texts that come with the page: examples with their data, and the library that programs import. */
+import type { Data } from "../sampling/request";
+
 export interface Text {
   /** The heading that it stands under, '' for none. */
   group: string;
@@ -18,6 +20,15 @@ export function texts(): Promise<Text[]> {
   known.catch(() => (known = undefined));
   return known;
 }
+
+/** The data of an example, where it has some. */
+export async function dataOf({ group, name }: Text): Promise<Data | undefined> {
+  data ??= fetch(new URL("data.json", document.baseURI)).then((answer) => answer.json() as Promise<Record<string, Data>>);
+  data.catch(() => (data = undefined));
+  return (await data)[`${group}/${name}`];
+}
+
+let data: Promise<Record<string, Data>> | undefined;
 
 const LIBRARY = /\/qvr_core\/(std\/[^"/]+\.qvr)$/;
 

@@ -13,3 +13,6 @@ program schools : School -> School
 
 export schools
 `;
+
+/** Rubin's (1981) eight schools. */
+export const FIRST_DATA = { files: { "schools.csv": "estimate\n28\n8\n-3\n7\n-1\n1\n18\n12\n" }, main: "schools.csv", named: {}, columns: {} };

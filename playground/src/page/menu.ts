@@ -4,7 +4,7 @@ import { type Text, texts } from "../language/library";
 import { part, say } from "./elements";
 import { earlier } from "./kept";
 
-export function fillMenu(open: (text: string, name: string) => void): void {
+export function fillMenu(open: (text: string, name: string, from: Text) => void): void {
   const menu = part<HTMLSelectElement>("examples");
   let shown: Text[] = [];
   const fill = (found: Text[]): void => {
@@ -28,7 +28,7 @@ export function fillMenu(open: (text: string, name: string) => void): void {
   menu.addEventListener("change", () => {
     const found = shown[Number(menu.value)];
     if (menu.value && found) {
-      open(found.text, found.name);
+      open(found.text, found.name, found);
     }
     void refresh();
   });

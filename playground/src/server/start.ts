@@ -32,6 +32,16 @@ export async function start(wanted: Wanted): Promise<(message: string) => void> 
   return page.connect(wanted.send, wanted.end);
 }
 
+/** Python with what an archive of the folder holds beside the server. */
+export async function pythonWith(wanted: Wanted, archive: string): Promise<PyodideAPI> {
+  const more = (wanted.read ?? fetched)(wanted.base + archive);
+  more.catch(() => undefined); // told below
+  const python = await booted(wanted, {});
+  bringLater(python, wanted, "networkx");
+  unpack(python, await more);
+  return python;
+}
+
 /** The memory of a server that was asked nothing, with everything loaded: `Wanted.memory` of a later start. */
 export async function memoryOf(wanted: Wanted): Promise<Uint8Array<ArrayBuffer>> {
   const python = await booted(wanted, { _makeSnapshot: true });

@@ -33,6 +33,21 @@ try {
     await s.diagram.locator("g.node").first().waitFor();
   });
 
+  /** The table of the run: R-hat and effective draws by the name of the number. */
+  const sampled = async () => {
+    await s.page.click("#sample");
+    await s.page.waitForFunction(() => document.documentElement.dataset.sampling === "idle" && document.querySelector("#told").textContent);
+    same(await s.page.getAttribute("#told", "class"), "", "the run failed");
+    const rows = await s.page.locator("#summary tbody tr").evaluateAll((found) => found.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    return new Map(rows.map(([name, , , , , , rHat, bulk]) => [name, { rHat: Number(rHat), bulk: Number(bulk) }]));
+  };
+
+  await step("the first program is sampled with its data, while the server answers", async () => {
+    const rows = await sampled();
+    holds(rows.has("overall") && rows.has("effect[7]"), "a summary is shown");
+    await s.page.click("#view");
+  });
+
   await step("a mistake is marked at its operator, and listed", async () => {
     await s.write(TEXT);
     await squiggles().first().waitFor({ state: "attached" });
@@ -142,6 +157,58 @@ try {
       return editor.getModel().getLineContent(editor.getPosition().lineNumber).includes("sample between");
     });
     await current.filter({ hasText: "between" }).waitFor();
+  });
+
+  await step("posteriors of the page are those of the command line", async () => {
+    for (const [label, numbers] of Object.entries(JSON.parse(process.env.POSTERIORS))) {
+      await s.page.selectOption("#examples", { label });
+      await s.checked();
+      await s.page.waitForFunction(() => document.querySelector("#cells").value.length > 0);
+      const rows = await sampled();
+      holds(/draws in [0-9.]+ s, no divergences/.test(await s.page.textContent("#told")), "the run is told");
+      const [download] = await Promise.all([s.page.waitForEvent("download"), s.page.click("#save-draws")]);
+      const [head, ...lines] = readFileSync(await download.path(), "utf8").trim().split("\n");
+      const names = head.split(",").slice(2);
+      const draws = lines.map((line) => line.split(",").slice(2).map(Number));
+      same(draws.length, 4_000, "draws in the file");
+      same([...names].sort(), Object.keys(numbers).sort(), "numbers in the file");
+      names.forEach((name, at) => {
+        const values = draws.map((line) => line[at]);
+        const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+        const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+        const { rHat, bulk } = rows.get(name);
+        holds(rHat < 1.05, `R-hat of ${name} is ${rHat}`);
+        const error = Math.hypot(Math.sqrt(variance / bulk), numbers[name].error);
+        holds(Math.abs(mean - numbers[name].mean) < 4 * error, `${label}: ${name} is ${mean}, and ${numbers[name].mean} ± ${error} by the command line`);
+      });
+    }
+  });
+
+  await step("the posterior stands behind its steps until the text changes", async () => {
+    await s.page.waitForFunction(() => document.querySelector(".view-lines").innerText.includes("≈"));
+    await s.cursorAt("program radon");
+    await s.page.keyboard.type("# new\n");
+    await s.page.waitForFunction(() => !document.querySelector(".view-lines").innerText.includes("≈"));
+    holds((await s.text()).includes("# new"), "the text is changed");
+    await s.checked();
+  });
+
+  await step("a run is cancelled, and the next one begins", async () => {
+    await s.page.fill("#draws", "20000");
+    await s.page.click("#sample");
+    await s.page.click("#cancel");
+    await s.page.locator("#told").getByText("Cancelled").waitFor();
+    await s.page.fill("#draws", "1000");
+    await sampled();
+  });
+
+  await step("data that do not fit are told by file, row and column", async () => {
+    await s.page.fill("#cells", "county,ground,log_radon\n0,1,high\n");
+    await s.page.click("#sample");
+    await s.page.locator("#told.error").getByText("`high` is not a number").waitFor();
+    holds(/pasted\.csv|radon\.csv/.test(await s.page.textContent("#told")), "the file is named");
+    await s.page.click("#view");
+    await s.diagram.locator("g.node").first().waitFor();
   });
 
   await step("an example that imports the library, and what stood before", async () => {
@@ -278,6 +345,10 @@ try {
     holds((await s.text()).endsWith("# kept\n"), "the text is kept");
     await squiggles().first().waitFor({ state: "attached" });
     await s.diagram.locator("g.node").first().waitFor();
+    await s.page.selectOption("#examples", { label: "eight_schools" });
+    await s.checked();
+    await s.page.waitForFunction(() => document.querySelector("#cells").value.length > 0);
+    holds((await sampled()).has("mu"), "a run without a network");
   });
 
   await step("nothing failed on the way", async () => {

@@ -1,0 +1,221 @@
+/** What the page adds to sample in it: data, a run, its summary, posterior inlays, and draws to download. */
+import * as monaco from "monaco-editor/editor/editor.api.js";
+import { el } from "../../../vscode-extension/webviews/dom";
+import { part, say } from "../page/elements";
+import type { Answer, Asked, Data, Finished, Row } from "./request";
+
+const CHAINS = 4;
+const MOST_SHOWN = 400;
+/** Milliseconds after which a worker that does not hear a cancel is ended. */
+const PATIENCE_MS = 300;
+
+export const NO_DATA: Data = { files: {}, main: null, named: {}, columns: {} };
+
+export class Sampling {
+  private readonly run = el("button", { id: "sample", title: "Sample the posterior by NUTS in this page", click: () => this.start() }, "▶ NUTS");
+  private readonly view = el("button", { id: "view", hidden: true, click: () => this.show(this.pane.hidden) });
+  private readonly draws = el("input", { id: "draws", type: "number", min: "10", max: "20000", value: "1000", "aria-label": "Draws of each chain" });
+  private readonly cells = el("textarea", {
+    id: "cells", spellcheck: "false", "aria-label": "Data as csv", placeholder: "Paste a csv with a header, or open a file.",
+    input: () => this.typed(),
+  }); // prettier-ignore
+  private readonly file = el("input", { id: "open-data", type: "file", accept: ".csv,.json,text/csv,application/json", "aria-label": "Open data", change: () => void this.open() });
+  private readonly which = el("select", { id: "which", "aria-label": "File of data", change: () => this.showFile() });
+  private readonly bar = el("progress", { id: "sampled", max: "1", value: "0", hidden: true });
+  private readonly cancel = el("button", { id: "cancel", hidden: true, click: () => this.stop() }, "Cancel");
+  private readonly told = el("p", { id: "told", role: "status" });
+  private readonly summary = el("div", { id: "summary" });
+  private readonly save = el("button", { id: "save-draws", hidden: true, click: () => this.download() }, "Draws as csv");
+  private readonly pane = el("section", { id: "sampling", "aria-label": "Sampling", hidden: true });
+  private readonly diagram = part<HTMLIFrameElement>("diagram");
+  private data: Data = NO_DATA;
+  private worker: Worker | undefined;
+  private found: Finished | undefined;
+  /** The text that was sampled. */
+  private version = -1;
+  private readonly changed = new monaco.Emitter<void>();
+
+  constructor(private readonly program: monaco.editor.ITextModel) {
+    const files = el("div", { class: "row" }, el("h2", {}, "Data"), this.which, this.file);
+    const runs = el("div", { class: "row" }, el("label", {}, `${CHAINS} chains of `, this.draws, " draws"), this.cancel, this.save);
+    this.pane.append(files, this.cells, runs, this.bar, this.told, this.summary);
+    this.diagram.after(this.pane);
+    const data = el("button", { id: "data-button", title: "The data of the program", click: () => this.show(true) }, "Data");
+    part("tools").append(data, this.run, this.view);
+    monaco.languages.registerInlayHintsProvider("qvr", {
+      onDidChangeInlayHints: this.changed.event,
+      provideInlayHints: (model) => ({ hints: model === this.program ? this.hints() : [], dispose: () => undefined }),
+    });
+    program.onDidChangeContent(() => this.changed.fire());
+  }
+
+  /** The data that belong to the text that was opened. */
+  use(data: Data): void {
+    this.data = data;
+    this.fill();
+  }
+
+  private fill(): void {
+    const names = Object.keys(this.data.files);
+    this.which.replaceChildren(...names.map((name) => el("option", { value: name }, name)));
+    this.which.hidden = names.length < 2;
+    this.showFile();
+  }
+
+  private showFile(): void {
+    this.cells.value = this.data.files[this.which.value || this.data.main || ""] ?? "";
+  }
+
+  private typed(): void {
+    const name = this.which.value || this.data.main || "pasted.csv";
+    this.data = { ...this.data, main: this.data.main ?? name, files: { ...this.data.files, [name]: this.cells.value } };
+  }
+
+  private async open(): Promise<void> {
+    const chosen = this.file.files?.[0];
+    if (chosen) {
+      this.data = { ...NO_DATA, main: chosen.name, files: { [chosen.name]: await chosen.text() } };
+      this.fill();
+    }
+  }
+
+  private show(pane: boolean): void {
+    this.pane.hidden = !pane;
+    this.diagram.hidden = pane;
+    this.view.hidden = false;
+    this.view.textContent = pane ? "Show diagram" : "Show run";
+  }
+
+  private start(): void {
+    this.show(true);
+    const draws = Math.round(Number(this.draws.value));
+    if (!(draws >= 10 && draws <= 20_000)) {
+      say("Between 10 and 20,000 draws of each chain", "error");
+      this.draws.focus();
+      return;
+    }
+    this.worker ??= this.begun();
+    this.version = this.program.getVersionId();
+    this.going(true);
+    this.summary.replaceChildren();
+    this.found = undefined;
+    this.changed.fire();
+    const main = this.data.main !== null && this.data.files[this.data.main]?.trim() ? this.data.main : null;
+    const asked: Asked = { ...this.data, main, text: this.program.getValue(), chains: CHAINS, warmup: Math.max(draws >> 1, 200), draws, seed: 1 };
+    this.worker.postMessage({ run: asked });
+  }
+
+  private begun(): Worker {
+    const worker = new Worker(new URL("server/sampling.js", document.baseURI), { name: "qvr-sampling" });
+    worker.onmessage = ({ data }: MessageEvent<Answer>) => worker === this.worker && this.take(data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.worker = undefined;
+      this.take({ kind: "problem", text: event.message || "The worker that samples could not be loaded." });
+    };
+    return worker;
+  }
+
+  private stop(): void {
+    const { worker } = this;
+    worker?.postMessage({ cancel: true });
+    setTimeout(() => {
+      if (worker && worker === this.worker && !this.cancel.hidden) {
+        worker.terminate();
+        this.worker = undefined;
+        this.take({ kind: "cancelled" });
+      }
+    }, PATIENCE_MS);
+  }
+
+  private going(now: boolean): void {
+    this.run.disabled = now;
+    this.cancel.hidden = !now;
+    this.bar.hidden = !now;
+    this.bar.removeAttribute("value");
+    this.save.hidden = true;
+    this.told.className = "";
+    document.documentElement.dataset["sampling"] = now ? "going" : "idle";
+  }
+
+  private take(answer: Answer): void {
+    switch (answer.kind) {
+      case "loading":
+        this.told.textContent = `Loading ${answer.what} …`;
+        break;
+      case "progress":
+        this.bar.value = answer.done / answer.of;
+        this.told.textContent = `${answer.done.toLocaleString("en")} of ${answer.of.toLocaleString("en")} transitions`;
+        break;
+      case "problem":
+        this.going(false);
+        this.told.textContent = answer.text;
+        this.told.className = "error";
+        break;
+      case "cancelled":
+        this.going(false);
+        this.told.textContent = "Cancelled";
+        break;
+      case "finished":
+        this.going(false);
+        this.finish(answer);
+    }
+  }
+
+  private finish(found: Finished): void {
+    const { chains, draws, divergences, sampled, rows } = found;
+    this.found = found;
+    this.save.hidden = false;
+    const diverged = divergences === 1 ? "1 divergence" : `${divergences || "no"} divergences`;
+    this.told.textContent = `${chains} × ${draws.toLocaleString("en")} draws in ${(sampled / 1_000).toFixed(2)} s, ${diverged}`;
+    const shown = rows.slice(0, MOST_SHOWN);
+    const heads = ["", "mean", "sd", "5 %", "50 %", "95 %", "R-hat", "ESS bulk", "ESS tail"];
+    const cells = ({ mean, sd, low, median, high, rHat, bulk, tail }: Row): string[] => [
+      ...[mean, sd, low, median, high].map(short), rHat.toFixed(3), bulk.toFixed(0), tail.toFixed(0),
+    ]; // prettier-ignore
+    const body = shown.map((row) => el("tr", {}, el("th", { scope: "row" }, row.name), ...cells(row).map((text) => el("td", {}, text))));
+    const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)));
+    this.summary.replaceChildren(el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)));
+    if (rows.length > shown.length) {
+      this.summary.append(el("p", {}, `and ${(rows.length - shown.length).toLocaleString("en")} more, in the draws as csv`));
+    }
+    this.changed.fire();
+  }
+
+  /** The posterior behind each step, while the text is the one that was sampled. */
+  private hints(): monaco.languages.InlayHint[] {
+    const { found } = this;
+    if (!found || this.version !== this.program.getVersionId()) {
+      return [];
+    }
+    const rows = new Map(found.rows.map((row) => [row.name, row]));
+    return found.latents.flatMap(({ name, shape, line }) => {
+      const row = rows.get(name);
+      if (line === null || line >= this.program.getLineCount() || !row || shape.length > 0) {
+        return [];
+      }
+      const position = { lineNumber: line + 1, column: this.program.getLineMaxColumn(line + 1) };
+      return [{ label: `≈ ${short(row.mean)} ± ${short(row.sd)}`, position, paddingLeft: true, tooltip: `Posterior mean and sd of ${name}` }];
+    });
+  }
+
+  private download(): void {
+    const { found } = this;
+    if (!found) {
+      return;
+    }
+    const { chains, draws, rows, values } = found;
+    const quoted = rows.map(({ name }) => (name.includes(",") ? `"${name}"` : name));
+    const lines = [["chain", "draw", ...quoted].join(",")];
+    for (let at = 0; at < chains * draws; at += 1) {
+      lines.push([Math.floor(at / draws), at % draws, ...rows.map((_, place) => values[place * chains * draws + at])].join(","));
+    }
+    const address = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+    el("a", { href: address, download: "draws.csv" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  }
+}
+
+function short(value: number): string {
+  return Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : Number(value.toPrecision(3)).toString();
+}
