@@ -81,14 +81,27 @@ def _power(x: float, y: float) -> float:
     try:
         found = x**y
     except ZeroDivisionError:
-        return math.inf
+        return math.copysign(math.inf, x) if y % 2.0 == 1.0 else math.inf
     except OverflowError:
-        return math.inf
+        return -math.inf if x < 0.0 and y % 2.0 == 1.0 else math.inf
     return math.nan if isinstance(found, complex) else found
 
 
 def _log(x: float) -> float:
     return math.log(x) if x > 0.0 else -math.inf if x == 0.0 else math.nan
+
+
+def _logarithm(base: float) -> Callable[[float], float]:
+    of = math.log2 if base == 2.0 else math.log10
+    return lambda x: of(x) if x > 0.0 else -math.inf if x == 0.0 else math.nan
+
+
+def _atanh(x: float) -> float:
+    return math.copysign(math.inf, x) if abs(x) == 1.0 else _quiet(math.atanh)(x)
+
+
+def _sinh(x: float) -> float:
+    return math.copysign(_quiet(math.sinh)(abs(x)), x)
 
 
 def _log1p(x: float) -> float:
@@ -124,9 +137,9 @@ _cosine, _sine = _quiet(math.cos), _quiet(math.sin)
 exp, expm1, log, log1p = _one(_quiet(math.exp)), _one(_quiet(math.expm1)), _one(_log), _one(_log1p)
 sqrt, sin, cos, tan = _one(_quiet(math.sqrt)), _one(_sine), _one(_cosine), _one(_quiet(math.tan))
 arcsin, arccos, arctan = _one(_quiet(math.asin)), _one(_quiet(math.acos)), _one(math.atan)
-sinh, cosh, tanh = _one(_quiet(math.sinh)), _one(_quiet(math.cosh)), _one(math.tanh)
-arcsinh, arccosh, arctanh = _one(math.asinh), _one(_quiet(math.acosh)), _one(_quiet(math.atanh))
-log2, log10 = _one(_quiet(math.log2)), _one(_quiet(math.log10))
+sinh, cosh, tanh = _one(_sinh), _one(_quiet(math.cosh)), _one(math.tanh)
+arcsinh, arccosh, arctanh = _one(math.asinh), _one(_quiet(math.acosh)), _one(_atanh)
+log2, log10 = _one(_logarithm(2.0)), _one(_logarithm(10.0))
 floor, ceil, sign = _one(_floored), _one(lambda x: -_floored(-x)), _one(_sign, None)
 negative, absolute, square = _one(operator.neg, None), _one(abs, None), _one(lambda x: x * x, None)
 positive = _one(lambda x: x, None)
