@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, Axis, axes_of
-from qvr_core.inference.dataset import dataset
+from qvr_core.inference.dataset import Dataset, Tree, dataset
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.labelled.axes import data_axes, site_axes, state_axes
@@ -48,7 +47,7 @@ class Fit:
 class Groups:
     """The datasets of a tree by the name of the group, and what is said of those that are left out."""
 
-    found: dict[str, Any] = field(default_factory=dict[str, Any])
+    found: dict[str, Dataset] = field(default_factory=dict[str, Dataset])
     notes: list[str] = field(default_factory=list[str])
 
     def add(
@@ -58,13 +57,11 @@ class Groups:
         if size > MOST_NUMBERS or sum(value.numel() for value in values.values()) > MOST_NUMBERS:
             self.notes.append(f"the group {name} is left out: it would have more than {MOST_NUMBERS:,} numbers")
         elif values:
-            self.found[f"/{name}"] = dataset({n: value.detach().cpu() for n, value in values.items()}, axes, lead)
+            self.found[name] = dataset({n: value.detach().cpu() for n, value in values.items()}, axes, lead)
 
-    def tree(self) -> Any:
-        """As an xarray.DataTree."""
-        import xarray
-
-        return xarray.DataTree.from_dict(self.found)
+    def tree(self) -> Tree:
+        """Those that there are."""
+        return Tree(self.found)
 
 
 def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:

@@ -44,7 +44,7 @@ def test_a_short_chain_has_finite_draws_and_all_that_is_made_of_them(name: str) 
     result = MCMC(kernel, num_warmup=6, num_samples=4, seed=1).run(prepared(name).model, None, data_of(name))
     assert all(bool(torch.isfinite(draws).all()) for draws in result.samples.values())
     groups = result.groups(prior_draws=3)
-    assert {"/posterior", "/posterior_predictive"} <= set(groups.found)
+    assert {"posterior", "posterior_predictive"} <= set(groups.found)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -164,7 +164,7 @@ class MCMCResult:
         groups = self.groups(prior_draws)
         for note in groups.notes:
             warnings.warn(note, stacklevel=2)
-        return groups.tree()
+        return groups.tree().to_xarray()
 
     def groups(self, prior_draws: int = PRIOR_DRAWS) -> Groups:
         """The groups of `to_arviz`, and what is said of those that are left out."""

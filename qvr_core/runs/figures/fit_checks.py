@@ -21,6 +21,7 @@ from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
 from qvr_core.inference.mcmc.warnings import DIAGNOSED
 from qvr_core.runs.figures.loo import Loo, called, loo_of
+from qvr_core.runs.figures.netcdf import read_netcdf
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.runnable import chosen
@@ -69,8 +70,6 @@ def source_of(prepared: Prepared) -> Source:
 
 def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
     """The checks of a run that is over.  Raises `DamagedFile`, and OSError where it left nothing to check."""
-    import xarray
-
     ending = run.ending()
     told = tuple(one for one in ending.checks if one.name == "loss") if isinstance(ending, Finished) else ()
     if told and not run.posterior.exists():
@@ -81,12 +80,12 @@ def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
     program: Program | None = None
     with contextlib.suppress(Refused):
         program = chosen(job, snapshot.model)
-    with xarray.open_datatree(run.posterior, engine="h5netcdf") as tree:
-        return (*fit_checks(tree, job.config, Source(program, snapshot, job.text)), *told)
+    tree = read_netcdf(run.posterior)
+    return (*fit_checks(tree, job.config, Source(program, snapshot, job.text)), *told)
 
 
 def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = False) -> tuple[Check, ...]:
-    """All checks that a stored fit (an open xarray.DataTree) allows; in a `hurry` those of many elements are left."""
+    """All checks that a stored fit (a `Tree`, or xarray's) allows; in a `hurry` those of many elements are left."""
     if config.algorithm == "nuts":
         found = [*_trajectories(tree, config, source), *_mixing(tree, config)]
     else:

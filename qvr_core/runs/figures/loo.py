@@ -108,5 +108,5 @@ def called(name: str, values: Any) -> list[str]:
     dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
     if not dims or (math.prod(values.sizes[dim] for dim in dims) == 1 and not _labelled(values, dims)):
         return [name]
-    labels = np.meshgrid(*(np.asarray(values.coords[dim].to_numpy(), dtype=object) for dim in dims), indexing="ij")
+    labels = np.meshgrid(*(np.asarray(values.coords[dim], dtype=object) for dim in dims), indexing="ij")
     return [f"{name}[{', '.join(map(str, index))}]" for index in zip(*(each.ravel() for each in labels), strict=True)]

@@ -1,14 +1,11 @@
-"""Posterior draws as a table and as a NetCDF file."""
+"""Posterior draws as a table."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +13,6 @@ from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, each_element
 from qvr_core.inference.diagnostics.verdicts import r_hat_is_large
 from qvr_core.inference.mcmc import MCMCResult
-from qvr_core.runs.record.files import sync_folder
 from qvr_core.runs.record.protocol import PosteriorRow
 
 # A site with more elements than this is left out of the table; its draws are in the file.
@@ -86,17 +82,3 @@ def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:
 def labels(name: str, shape: tuple[int, ...], axes: Sequence[tuple[str | int, ...] | None] = ()) -> list[str]:
     """`mu`, or `theta[0]`, `theta[1]`, …, or `beta[floor]` where the axis has labels."""
     return list(each_element(name, shape, axes))
-
-
-def write_netcdf(path: Path, data: Any) -> None:
-    """Write an xarray.DataTree whole or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        # Compressed, draws would be a sixth smaller and take ten times as long.
-        data.to_netcdf(str(partial), engine="h5netcdf")
-        with open(partial, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    sync_folder(path.parent)

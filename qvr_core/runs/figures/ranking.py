@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.runs.figures.loo import Loo, loo_of, spread_of_sum
+from qvr_core.runs.figures.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunDirectory
 
 
@@ -58,16 +59,12 @@ def ranking(runs: Sequence[RunDirectory]) -> Ranking:
 
 def _read(run: RunDirectory) -> tuple[Loo, NDArray[np.float32]] | None:
     """The LOO of a run, and what it observed, whatever the program calls it."""
-    import xarray
-
     if not run.posterior.exists():
         return None
     run.check_posterior()
-    with xarray.open_datatree(run.posterior, engine="h5netcdf") as tree:
-        loo = loo_of(tree)
-        if loo is None:
-            return None
-        return loo, _observed(tree)
+    tree = read_netcdf(run.posterior, ("posterior", "log_likelihood", "observed_data"))
+    loo = loo_of(tree)
+    return None if loo is None else (loo, _observed(tree))
 
 
 def _observed(tree: Any) -> NDArray[np.float32]:

@@ -54,7 +54,7 @@ def keep_summary(run: RunDirectory, tree: Any) -> list[Message]:
 
 
 def summary_of(tree: Any) -> Summary:
-    """Of an open xarray.DataTree."""
+    """Of a `Tree`, or an open xarray.DataTree."""
     posterior = tree["posterior"]
     prior = tree["prior"].data_vars if "prior" in tree.children else {}
     chained = "sample_stats" in tree.children and "diverging" in tree["sample_stats"].data_vars

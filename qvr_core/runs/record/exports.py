@@ -34,10 +34,10 @@ def export_csv(run: RunDirectory, output: Path) -> None:
             writer.writerow(["step", "loss"])
             writer.writerows(enumerate(losses, start=1))
             return
-        import xarray
+        from qvr_core.runs.figures.netcdf import read_netcdf
 
         run.check_posterior()
-        posterior = xarray.open_dataset(run.posterior, group="posterior", engine="h5netcdf")
+        posterior = read_netcdf(run.posterior, ("posterior",))["posterior"]
         columns: dict[str, list[float]] = {}
         for name, values in posterior.data_vars.items():
             flat = values.values.reshape(values.shape[0] * values.shape[1], -1)

@@ -20,6 +20,7 @@ from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.checkpoint import newest, restore_module
 from qvr_core.runs.figures.curvature import approximated
+from qvr_core.runs.figures.netcdf import read_netcdf
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
@@ -160,19 +161,17 @@ class _Posterior:
     @classmethod
     def of(cls, run: RunDirectory, draws: int) -> _Posterior:
         """Evenly spread draws.  Raises `DamagedFile`, OSError."""
-        import xarray
-
         run.check_posterior()
-        with xarray.open_dataset(run.posterior, group="posterior", engine="h5netcdf") as dataset:
-            have = dataset.sizes["chain"] * dataset.sizes["draw"]
-            rows = np.linspace(0, have - 1, min(draws, have)).round().astype(np.int64)
-            stored = {
-                str(name): arrays.from_numpy(value.to_numpy().reshape(have, *value.shape[2:])[rows])
-                for name, value in dataset.data_vars.items()
-            }
-            own = _of_the_fit(run)
-            over = {dim for name, value in dataset.data_vars.items() if name not in own for dim in value.dims[2:]}
-            sets = {str(dim): _known(dataset.coords[dim].to_numpy()) for dim in dataset.dims if dim in over}
+        dataset = read_netcdf(run.posterior, ("posterior",))["posterior"]
+        have = dataset.sizes["chain"] * dataset.sizes["draw"]
+        rows = np.linspace(0, have - 1, min(draws, have)).round().astype(np.int64)
+        stored = {
+            name: arrays.from_numpy(value.values.reshape(have, *value.shape[2:])[rows])
+            for name, value in dataset.data_vars.items()
+        }
+        own = _of_the_fit(run)
+        over = {dim for name, value in dataset.data_vars.items() if name not in own for dim in value.dims[2:]}
+        sets = {dim: _known(dataset.coords[dim]) for dim in dataset.dims if dim in over}
         few = (f"the run has {have:,} draws: all of them are used",) if draws > have else ()
         return cls(stored, sets, any(v.dtype == arrays.float64 for v in stored.values()), few)
 

@@ -12,11 +12,12 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qvr_core.runs.worker.pipes import claim_stdout, follow_parent, stdin_lines
 
 if TYPE_CHECKING:
+    from qvr_core.inference.dataset import Tree
     from qvr_core.runs.record.prior import PriorAsked, PriorDrawn
     from qvr_core.runs.worker.prediction import Drawn
 
@@ -55,7 +56,7 @@ def _load() -> Draw:
     try:
         from qvr_core.arrays.engine import arrays
 
-        for name in ("qvr_core.runs.figures.summaries", "qvr_core.runs.worker.prediction", "xarray"):
+        for name in ("qvr_core.runs.figures.summaries", "qvr_core.runs.worker.prediction"):
             importlib.import_module(name)
     except ModuleNotFoundError as error:
         from qvr_core.extras import lacking, remedy
@@ -97,17 +98,15 @@ def drawn(asked: PriorAsked) -> PriorDrawn:
     return PriorDrawn(number=asked.number, summary=summary, notes=found.notes, outside=outside)
 
 
-def _tree(found: Drawn) -> Any:
+def _tree(found: Drawn) -> Tree:
     """The draws as a fit of one chain leaves its own."""
-    import xarray
-
-    from qvr_core.inference.dataset import dataset
+    from qvr_core.inference.dataset import Tree, dataset
 
     values = {name: value.detach().cpu().unsqueeze(0) for name, value in found.values.items()}
     again = {name: value for name, value in values.items() if name in found.steps}
-    groups = {"/posterior": dataset(values, found.axes), "/posterior_predictive": dataset(again, found.axes)}
+    groups = {"posterior": dataset(values, found.axes), "posterior_predictive": dataset(again, found.axes)}
     observed = {name: value.detach().cpu() for name, value in found.observed.items() if name in found.steps}
-    return xarray.DataTree.from_dict({**groups, "/observed_data": dataset(observed, found.axes, ())})
+    return Tree({**groups, "observed_data": dataset(observed, found.axes, ())})
 
 
 def _outside(found: Drawn) -> Iterator[tuple[str, str]]:
