@@ -15,7 +15,7 @@ from qvr_core.runs.record.files import sync_folder
 
 def write_netcdf(path: Path, data: Tree | Dataset) -> None:
     """Write them whole or not at all.  Raises OSError."""
-    import h5netcdf
+    import h5netcdf  # pyright: ignore[reportMissingTypeStubs]
 
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -45,7 +45,7 @@ def _write(group: Any, data: Dataset) -> None:
 
 
 def _put(group: Any, name: str, dims: tuple[str, ...], values: Array) -> None:
-    import h5py
+    import h5py  # pyright: ignore[reportMissingTypeStubs]
 
     if values.dtype == object:
         group.create_variable(name, dims, dtype=h5py.string_dtype(), data=values)
@@ -58,7 +58,7 @@ def _put(group: Any, name: str, dims: tuple[str, ...], values: Array) -> None:
 
 def read_netcdf(path: Path, groups: Iterable[str] | None = None) -> Tree:
     """The groups, all of them by default.  Raises OSError."""
-    import h5netcdf
+    import h5netcdf  # pyright: ignore[reportMissingTypeStubs]
 
     with h5netcdf.File(path, "r") as file:
         wanted = set(file.groups if groups is None else groups)
