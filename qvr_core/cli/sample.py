@@ -177,7 +177,7 @@ def _write(drawn: Drawn, output: Path | None, as_json: bool) -> None:
             np.savez(output, allow_pickle=False, **{n: v.cpu().numpy() for n, v in drawn.values.items()})
         case ".nc":
             from qvr_core.inference.dataset import dataset
-            from qvr_core.runs.figures.netcdf import write_netcdf
+            from qvr_core.runs.record.netcdf import write_netcdf
 
             values = {name: value.detach().cpu().unsqueeze(0) for name, value in drawn.values.items()}
             write_netcdf(output, dataset(values, drawn.axes))

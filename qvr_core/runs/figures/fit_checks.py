@@ -21,11 +21,11 @@ from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
 from qvr_core.inference.mcmc.warnings import DIAGNOSED
 from qvr_core.runs.figures.loo import Loo, called, loo_of
-from qvr_core.runs.figures.netcdf import read_netcdf
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.runnable import chosen
 from qvr_core.runs.record.config import RunConfig
+from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Check, Finished, Job, TextRange
 from qvr_core.runs.record.ranges import utf16

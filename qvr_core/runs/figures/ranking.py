@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.runs.figures.loo import Loo, loo_of, spread_of_sum
-from qvr_core.runs.figures.netcdf import read_netcdf
+from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunDirectory
 
 

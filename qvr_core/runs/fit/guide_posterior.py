@@ -17,10 +17,10 @@ from qvr_core.inference.inference_data import Fit, inference_data
 from qvr_core.inference.objectives import weigh
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
-from qvr_core.runs.figures.netcdf import write_netcdf
 from qvr_core.runs.figures.posterior import table
 from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.prepare.prepare import Prepared
+from qvr_core.runs.record.netcdf import write_netcdf
 from qvr_core.runs.record.protocol import Check, Message, PosteriorRow
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, keep, predicting

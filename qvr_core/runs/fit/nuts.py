@@ -21,7 +21,6 @@ from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
-from qvr_core.runs.figures.netcdf import write_netcdf
 from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, table
 from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
@@ -33,6 +32,7 @@ from qvr_core.runs.fit.shown_draws import ShownDraws
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
+from qvr_core.runs.record.netcdf import write_netcdf
 from qvr_core.runs.record.protocol import Cancelled, Check, Event, Finished, Message, PosteriorRow, Progress, Started
 from qvr_core.runs.record.store import RunDirectory
 

@@ -34,7 +34,7 @@ def export_csv(run: RunDirectory, output: Path) -> None:
             writer.writerow(["step", "loss"])
             writer.writerows(enumerate(losses, start=1))
             return
-        from qvr_core.runs.figures.netcdf import read_netcdf
+        from qvr_core.runs.record.netcdf import read_netcdf
 
         run.check_posterior()
         posterior = read_netcdf(run.posterior, ("posterior",))["posterior"]

@@ -20,7 +20,6 @@ from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.checkpoint import newest, restore_module
 from qvr_core.runs.figures.curvature import approximated
-from qvr_core.runs.figures.netcdf import read_netcdf
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
@@ -28,6 +27,7 @@ from qvr_core.runs.prepare.memory import check_draws
 from qvr_core.runs.prepare.prepare import prepare, sized
 from qvr_core.runs.prepare.runnable import built, chosen
 from qvr_core.runs.record.data_files import changes
+from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.store import RunDirectory

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from qvr_core.runs.worker.pipes import claim_stdout, follow_parent, stdin_lines
 
 if TYPE_CHECKING:
-    from qvr_core.inference.dataset import Tree
+    from qvr_core.inference.stored import Tree
     from qvr_core.runs.record.prior import PriorAsked, PriorDrawn
     from qvr_core.runs.worker.prediction import Drawn
 
@@ -100,7 +100,8 @@ def drawn(asked: PriorAsked) -> PriorDrawn:
 
 def _tree(found: Drawn) -> Tree:
     """The draws as a fit of one chain leaves its own."""
-    from qvr_core.inference.dataset import Tree, dataset
+    from qvr_core.inference.dataset import dataset
+    from qvr_core.inference.stored import Tree
 
     values = {name: value.detach().cpu().unsqueeze(0) for name, value in found.values.items()}
     again = {name: value for name, value in values.items() if name in found.steps}

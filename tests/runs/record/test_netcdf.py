@@ -9,8 +9,9 @@ import torch
 import xarray
 
 from qvr_core.inference.axes import Axis
-from qvr_core.inference.dataset import Tree, dataset
-from qvr_core.runs.figures.netcdf import read_netcdf, write_netcdf
+from qvr_core.inference.dataset import dataset
+from qvr_core.inference.stored import Tree
+from qvr_core.runs.record.netcdf import read_netcdf, write_netcdf
 
 VALUES = {
     "mu": torch.tensor([[0.5, float("nan"), -1.0]], dtype=torch.float64),
