@@ -113,7 +113,8 @@ def modules() -> dict[str, Path]:
     return {module_name(path): path for package in PACKAGES for path in files_of(package)}
 
 
-def reach(path: Path) -> set[Path]:
+@functools.cache
+def reach(path: Path) -> frozenset[Path]:
     """The files that a file imports or names, and those that these do; itself too."""
     seen: set[Path] = set()
     around: set[Path] = set()
@@ -128,7 +129,7 @@ def reach(path: Path) -> set[Path]:
         for package in packages(file) - around:
             around.add(package)
             pending += at_once(package)
-    return seen | around
+    return frozenset(seen | around)
 
 
 def _conftests(test: Path) -> Iterator[Path]:
