@@ -78,9 +78,14 @@ def selected(files: Iterable[str]) -> list[str]:
     return [name for name, path in names.items() if files and (everything or name in OF_ALL or _reaches(path, files))]
 
 
+@functools.cache
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
 def _reaches(test: Path, files: set[str]) -> bool:
     reached = reach(test)
-    if any(str(path.relative_to(ROOT)) in files for path in reached):
+    if any(_name(path) in files for path in reached):
         return True
     others = {file for file in files if not file.endswith(".py") or not (ROOT / file).exists()}
     return any(_beside(others, path) or _named(others, path) for path in reached)
@@ -88,13 +93,13 @@ def _reaches(test: Path, files: set[str]) -> bool:
 
 def _beside(files: set[str], path: Path) -> bool:
     """Whether one of the files lies in the folder of a module, whose table or template it may be."""
-    folder = str(path.parent.relative_to(ROOT))
+    folder = _name(path.parent)
     return folder.startswith(("qvr", "tests/")) and any(str(Path(file).parent) == folder for file in files)
 
 
 def _named(files: set[str], path: Path) -> bool:
     """Whether a test, or what tests share, names one of the files or a folder above it."""
-    if path.relative_to(ROOT).parts[0] != "tests":
+    if not _name(path).startswith("tests/"):
         return False
     words = strings(path)
     return any(part in words for file in files for part in (file, *Path(file).parts))
