@@ -152,6 +152,8 @@ def _log_between(a: float, b: float) -> float:
 
 
 def _binomial(x: float, n: float, p: float) -> float:
+    if (p >= 1.0 and x < n) or (p <= 0.0 and x > 0):
+        return math.nan  # a probability of which rounding left 0 or 1 says nothing
     return log_choose(n, x) + times_log(x, p) + times_log(n - x, 1.0 - p) if 0 <= x <= n else -INF
 
 
@@ -363,7 +365,7 @@ def _table() -> list[Family]:
         family("TruncatedNormal", (*LOC_SCALE, ("low", "low"), ("high", "high")), "interval", _truncated_normal),
         family("Uniform", (("low", "low"), ("high", "high")), "interval",
                lambda x, a, b: -math.log(b - a) if a <= x <= b else -INF),
-        family("Bernoulli", (("probs", "unit"),), "bool", lambda x, p: log(p if x else 1.0 - p), discrete=True),
+        family("Bernoulli", (("probs", "unit"),), "bool", lambda x, p: _binomial(x, 1.0, p), discrete=True),
         family("Bernoulli", (("logits", "real"),), "bool", lambda x, e: -softplus(-e if x else e), placed=False,
                discrete=True),
         family("Binomial", (("total", "total"), ("probs", "unit")), "whole", _count(_binomial),

@@ -203,13 +203,9 @@ def plain_axes(expr: Expr) -> list[Set] | None:
         case Ref(bare=True):
             return []
         case Ref(_, indices):
-            axes: list[Set] = []
-            for index in indices:
-                inner = [index.over] if isinstance(index, Binder) else plain_axes(index)
-                if inner is None:
-                    return None
-                axes += [axis for axis in inner if axis not in axes]
-            return axes
+            picked = _all([index for index in indices if not isinstance(index, Binder)])
+            whole = [index.over for index in indices if isinstance(index, Binder)]
+            return None if picked is None else [*picked, *(axis for axis in whole if axis not in picked)]
         case Binder() | Shift():
             return None
         case Reduce(_, body, binders):

@@ -12,6 +12,7 @@ from tests.generator.expressions import (
     Expr,
     Num,
     Ref,
+    Shift,
     walk,
 )
 from tests.generator.scope import Context, Entry, without_time
@@ -195,8 +196,8 @@ class Hidden(Observed):
         context = self._context((*plates, time), False)
         binder = context.binders[-1]
         name = self.names.fresh("z")
-        before = replace(context, time=binder, lag=1)
-        earlier = self.expressions.own(before, 1, Entry(name, (*plates, time), "member"))
+        # each chain reads its own past
+        earlier = Ref(name, (*context.binders[:-1], Shift(binder, 1)))
         inside = replace(context, drawn=((earlier, states),))
         key = self.rng.choice(("Categorical", "Categorical/logits"))
         draw = self._draw(key, inside, size=states.size, over=states)[0]

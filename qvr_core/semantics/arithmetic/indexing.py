@@ -207,7 +207,7 @@ def _of_unknown(expr: Gather, base: Expr, places: Sequence[Place], ctx: StepCont
         refuse_sequence(what, bool(base.type.indexed), expr.span, ctx.scope)
     if isinstance(base.type.space, Unknown | Seq):
         return replace(base, type=ValueType(Unknown(), rows=base.type.rows))
-    picked = [place.picked or _as_value(place, ctx) for place in places]
+    picked = [place.picked or neighbours.earlier(_as_value(place, ctx), place.shift) for place in places]
     aligned = align(picked, [""] * len(picked), ctx.scope.origin(expr.span), ctx, apart=True).values
     joint = joint_axes(aligned)
     kind = with_axes(joint, REAL_LINE, like=[base.type])

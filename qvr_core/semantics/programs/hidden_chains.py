@@ -230,11 +230,24 @@ def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepCon
         _refuse_family(step.draw.name, states, ctx)
         return FamilyDraw(family=step.draw.name.text, args=(), origin=ctx.scope.origin(step.draw.span))
     plates = [*along.axes, state_axis(step.name, states, 1), state_axis(step.name, states, 0)]
+    ctx.hidden_reads = []
     drawn = check_family(step.draw, family, None, ctx, plates)
+    _check_own_past(step, along, ctx)
     refuse_whole(drawn, states, element_text(step.name, along, 1), ctx)
     if step.space is not None:
         _check_values(drawn, states, step.space.span, ctx)
     return drawn.model
+
+
+def _check_own_past(step: MarginalizeStep, along: Along, ctx: StepContext) -> None:
+    """Report a draw that reads the state of another chain, or at another place than the one before."""
+    own = ", ".join(binder.name.text for binder in step.binders)
+    other = next((values for text, values in ctx.hidden_reads if text != own), None)
+    if other is None:
+        return
+    put = element_text(step.name, along, 1)
+    message = f"each chain of `{step.name.text}` reads its own past, `{put}`, and this is another element"
+    ctx.scope.report(CANNOT_MARGINALIZE, message, other[0].origin)
 
 
 def _first(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext) -> FamilyDraw | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from qvr_core.semantics.arithmetic.indices import elements_of, shift_of
+from qvr_core.semantics.arithmetic.indices import Shift, elements_of, shift_of
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.model import Bound, Builtin, Constant, Data, Expr, ValueType
 from qvr_core.semantics.types.program_codes import OUT_OF_RANGE
@@ -112,6 +112,14 @@ def kept_inside(picked: Expr, near: Neighbour | None, size: Dim | None, ctx: Ste
 
     ends = (picked, number(0), number(int(size) - 1))
     return Builtin(type=picked.type, origin=picked.origin, function="clamp", args=ends)
+
+
+def earlier(now: Expr, shift: Shift | None) -> Expr:
+    """The index that a shift reads of a value whose axes nobody knows."""
+    if shift is None or not shift.most:
+        return now
+    back = Constant(type=ValueType(REAL_LINE), origin=now.origin, value=shift.most)
+    return Builtin(type=now.type, origin=now.origin, function="sub", args=(now, back))
 
 
 def from_the_first(picked: Expr, tree: Arith, again: int, ctx: StepContext) -> Expr:

@@ -14,11 +14,13 @@ from typing import Any, cast
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import plate_axes, with_axes
 from qvr_core.semantics.arithmetic.indices import lags, running
+from qvr_core.semantics.arithmetic.labels import may_be_label
 from qvr_core.semantics.programs.chains.along import along_of, laid_out
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, CANNOT_MARGINALIZE, INDEX_MISMATCH, PATTERN_MISMATCH
-from qvr_core.semantics.types.spaces import REAL_LINE, Named, Space
+from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Space
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
@@ -28,7 +30,9 @@ from qvr_core.syntax.tree import (
     Gather,
     Lambda,
     LetStep,
+    Literal,
     Name,
+    ObjectRef,
     ObserveStep,
     ParenArith,
     Span,
@@ -151,7 +155,23 @@ def expanded(tree: Arith, lets: Lets, binders: Sequence[Binder], ctx: StepContex
             less = f", not {given}" if given else ""
             ctx.scope.report(INDEX_MISMATCH, f"`{name.text}` has {count}{less}", name.span)
         _check_apart(name, own, [*binders, *_binders(tree)], ctx)
-    return None if len(ctx.scope.diagnostics) > told else _expanded(tree, known)
+    if len(ctx.scope.diagnostics) > told:
+        return None
+    return _expanded(
+        tree, known, partial(_element, hiding={*over, *(one.name.text for one in _binders(tree))}, ctx=ctx)
+    )
+
+
+def _element(place: Arith, binder: Binder, hiding: Collection[str], ctx: StepContext) -> Arith:
+    """A label in the place of an index as its number: what it stands in need not say of which set it is."""
+    entry = ctx.scope.lookup(binder.space.name.text) if isinstance(binder.space, ObjectRef) else None
+    space = entry.space.space if isinstance(entry, ObjectEntry) else None
+    labels = space.labels if isinstance(space, Finite) else None
+    text = place.name.text if isinstance(place, Variable) else place.value if isinstance(place, Literal) else None
+    if labels is None or text not in labels or text in hiding or not may_be_label(place, ctx):
+        return place
+    at = labels.index(str(text))
+    return Literal(at, str(at), place.span)
 
 
 def _is(base: Arith, name: Name) -> bool:
@@ -173,19 +193,19 @@ def _check_apart(use: Name, own: HiddenLet, binders: Sequence[Binder], ctx: Step
             ctx.scope.report(BOUND_TWICE, message, binder.name.span)
 
 
-def _expanded(node: Any, lets: Mapping[str, HiddenLet]) -> Any:
+def _expanded(node: Any, lets: Mapping[str, HiddenLet], element: Callable[[Arith, Binder], Arith]) -> Any:
     match node:
         case Gather(base=Variable(name=name), indices=places, span=span) if name.text in lets:
             own = lets[name.text]
-            indices = [_expanded(place, lets) for place in places]
-            put = {binder.name.text: place for binder, place in zip(own.binders, indices, strict=False)}
+            indices = [_expanded(place, lets, element) for place in places]
+            put = {one.name.text: element(place, one) for one, place in zip(own.binders, indices, strict=False)}
             whole = ParenArith(_placed(own.value, put, span), span)
             further = tuple(indices[len(own.binders) :])
             return Gather(whole, further, span) if further else whole
         case Variable(name=name) if name.text in lets:
             return ParenArith(_placed(lets[name.text].value, {}, name.span), name.span)
         case _:
-            return _each(node, partial(_expanded, lets=lets))
+            return _each(node, partial(_expanded, lets=lets, element=element))
 
 
 def _placed(node: Any, put: Mapping[str, Arith], span: Span) -> Any:

@@ -99,6 +99,8 @@ def check_observed(
     check_option_axes(step.name.text, options, kind, ctx)
     site = made_site(step.name, Ascription.PLATE, over, drawn.model, EXACT, options, False, origin)
     agreed(step.name, TypedSite(site, kind, space, drawn), ctx)
+    if step.name.text not in ctx.bindings and not isinstance(space.space, Unknown):
+        ctx.data[step.name.text] = (kind, origin)  # the steps below read it as data
     chain = None
     if along.chain is not None:
         chain = Chain(indices=along.model, at=along.indices.index(along.chain), start=None)

@@ -1,0 +1,89 @@
+"""What random programs found (tests/generator), each as small as it can be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from qvr_core.analysis import analyse
+from qvr_core.dsl import loads
+from qvr_core.semantics.types.diagnostics import Severity
+
+
+@pytest.fixture(autouse=True)
+def double() -> Any:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def told(text: str) -> list[tuple[str, str]]:
+    """Errors: the code, and what stands at its place."""
+    found = [one for one in analyse(text).diagnostics() if one.severity is not Severity.HINT]
+    lines = text.splitlines()
+    return [
+        (one.code.name, lines[one.range.start.line][one.range.start.column : one.range.end.column]) for one in found
+    ]
+
+
+LABELS = """\
+object Group : FinSet 2
+object State : {low, mid}
+program p : Group -> Group
+    sample a <- Normal(0.0, 1.0)
+    marginalize z : Group <- Categorical([0.25, 0.75])
+        STEP
+        observe w[i : Group] <- Normal(z + u[low], 1.0)
+    return a
+"""
+
+
+@pytest.mark.parametrize("step", ["observe u[i : State] <- Normal(z, 1.0)", "let u[i : State] = z + 2 * i"])
+def test_a_label_of_what_a_block_makes_is_no_data(step: str) -> None:
+    text = LABELS.replace("STEP", step)
+    assert told(text) == []
+    assert [data.name for data in analyse(text).model.programs["p"].data] == []
+
+
+def test_a_label_below_a_hidden_value_reads_its_element() -> None:
+    w, a = torch.tensor([0.3, -0.4]), torch.tensor(0.1)
+    found = loads(LABELS.replace("STEP", "let u[i : State] = z + 2 * i")).morphism.log_joint(None, {"a": a, "w": w})
+    normal = torch.distributions.Normal
+    each = [normal(2.0 * z, 1.0).log_prob(w).sum() + math.log(p) for z, p in ((0, 0.25), (1, 0.75))]
+    wanted = torch.logsumexp(torch.stack(each), 0) + normal(0.0, 1.0).log_prob(a)
+    assert float(found) == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_a_shift_of_undeclared_data_is_not_lost_beside_a_fixed_element() -> None:
+    text = """\
+object Time : FinSet 4
+program p : Time -> Time
+    sample a <- Normal(0.0, 1.0)
+    observe z[t : Time] <- Normal(a * x[t - 1, 0], 1.0)
+    return a
+"""
+    x, z, a = torch.arange(12.0).reshape(4, 3), torch.zeros(4), torch.tensor(0.5)
+    normal = torch.distributions.Normal
+    wanted = normal(0.0, 1.0).log_prob(a) + normal(a * x[:3, 0], 1.0).log_prob(z[1:]).sum()
+    found = loads(text).morphism.log_joint(None, {"a": a, "x": x, "z": z})
+    assert float(found) == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_a_hidden_chain_reads_its_own_past_alone() -> None:
+    text = """\
+object Time : FinSet 3
+object Site : FinSet 2
+object State : FinSet 2
+program p : Time -> Time
+    data other : Site -> Site
+    data P : State * State
+    marginalize z[i : Site, t : Time] : State <- Categorical(P[z[other[i], t - 1]]) from Categorical([0.5, 0.5])
+        observe y[i : Site, t : Time] <- Normal(z[i, t], 1.0)
+    return P
+"""
+    assert told(text) == [("cannot-marginalize", "other[i]")]
+    assert told(text.replace("other[i], t", "i, t")) == []
