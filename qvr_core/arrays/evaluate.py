@@ -158,6 +158,8 @@ def _inverse(x: Numbers) -> Numbers:
 
 
 def _known(data: Numbers) -> float | None:
+    if data.size == 0:
+        return None
     first = data.flat[0]
     return float(first) if bool((data == first).all()) else None
 

@@ -24,10 +24,13 @@ from qvr_core.inference.diagnostics.convergence import mcse_mean
 from qvr_core.inference.machine.chain import Chain, Settings
 from qvr_core.inference.machine.density import MachineDensity
 from qvr_core.inference.machine.tracing import density_graph
+from qvr_core.inference.mcmc.potential import ProgramPotential
 from tests.arrays.test_densities import POSITIONS, PROGRAMS, potential
 from tests.codegen import test_subset
 from tests.codegen.compiling import applied
 from tests.codegen.webassembly import Call, Job, needs_node, ran
+from tests.generator.engines import data_of, loaded
+from tests.generator.writing import written
 
 pytestmark = needs_node
 
@@ -163,6 +166,27 @@ def test_value_and_gradient_of_every_program_are_torchs(texts: Any, tmp_path: Pa
             if math.isfinite(value):
                 atol = 1e-9 * max(1.0, np.abs(slope).max())
                 np.testing.assert_allclose(answer.arrays[1], slope, rtol=1e-9, atol=atol, err_msg=name)
+
+
+def test_programs_of_chance_have_torchs_densities(tmp_path: Path) -> None:
+    jobs: list[Job] = []
+    wanted: list[tuple[int, float, Any]] = []
+    for seed in range(30, 60):
+        case, _ = written(seed)
+        plain = ProgramPotential(loaded(case.text), None, data_of(case))
+        q = np.random.default_rng(seed).uniform(-1.0, 1.0, plain.width)
+        value, slope = plain.value_and_grad(torch.tensor(q).unsqueeze(0))
+        for text in lowered(*density_graph(plain)):
+            module = Module()
+            module.take_loops(text)
+            rest = [[np.full(max(text.room, 1), np.nan)], *([array] for array in constants(text))]
+            jobs.append(Job(module.encoded(), [Call("log_density", [[q], [np.zeros(plain.width)], *rest])]))
+            wanted.append((seed, float(value), slope[0].numpy()))
+    for (seed, value, slope), (answer,) in zip(wanted, ran(jobs, tmp_path), strict=True):
+        np.testing.assert_allclose(answer.value, value, rtol=1e-9, atol=1e-9, err_msg=str(seed))
+        if math.isfinite(value):
+            atol = 1e-7 * max(1.0, np.abs(slope).max())
+            np.testing.assert_allclose(answer.arrays[1], slope, rtol=1e-7, atol=atol, err_msg=str(seed))
 
 
 WARMUP, DRAWS = 500, 500

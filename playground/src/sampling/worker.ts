@@ -32,7 +32,7 @@ scope.onmessage = ({ data }) => {
     return;
   }
   cancelled = false;
-  run(data.run).catch((error: unknown) => tell({ kind: "problem", text: error instanceof Error ? error.message : String(error) }));
+  run(data.run).catch((error: unknown) => tell({ kind: "problem", text: lastLine(error instanceof Error ? error.message : String(error)) }));
 };
 
 function tell(answer: Answer, moved: Transferable[] = []): void {
@@ -133,6 +133,11 @@ function names({ reported }: Told): string[] {
     }
     return shape.length === 0 ? [name] : found.map((place) => `${name}[${place}]`);
   });
+}
+
+/** What went wrong, without the way there: Python's errors tell that first. */
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? text;
 }
 
 /** Messages that have arrived are handled. */
