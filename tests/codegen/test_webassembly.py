@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.definitions import parsed
