@@ -17,7 +17,7 @@ def sample(model: Any, data: Mapping[str, Any], warmup: int, draws: int, chains:
 
     def watch(progress: Any) -> None:
         if progress.warmup:
-            early.append(progress.steps.double())
+            early.append(progress.steps.astype(float))
 
     run = MCMC(NUTSKernel(), warmup, draws, chains, seed=seed, engine="compiled")
     result = run.run(model, None, data, watch=watch)

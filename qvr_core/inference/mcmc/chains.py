@@ -41,16 +41,16 @@ STUCK = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One transition of all chains, for those who watch; watching changes no draw."""
+    """One transition of all chains, for those who watch; watching changes no draw.  Arrays (chains,) of numpy."""
 
     draw: int
     total: int
     warmup: bool
-    acceptance: Tensor
-    diverging: Tensor
-    step_size: Tensor
-    depth: Tensor
-    steps: Tensor
+    acceptance: Array
+    diverging: Array
+    step_size: Array
+    depth: Array
+    steps: Array
     position: Array
     """Where the chains are, (chains, width)."""
 
@@ -225,8 +225,8 @@ class MCMC:
 
 def _progress(draw: int, total: int, warmup: bool, part: Slice, at: int) -> Progress:
     names = ("acceptance", "diverging", "depth", "steps")
-    reported = {name: arrays.tensor(part.columns[name][:, at]) for name in names}
-    step_size, position = arrays.tensor(part.step_size[:, at]), part.columns["q"][:, at]
+    reported = {name: part.columns[name][:, at] for name in names}
+    step_size, position = part.step_size[:, at], part.columns["q"][:, at]
     return Progress(draw, total, warmup, step_size=step_size, position=position, **reported)
 
 

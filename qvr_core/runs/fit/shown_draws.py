@@ -32,7 +32,7 @@ class Waiting:
     chains: tuple[int, ...]
     draws: list[int] = field(default_factory=list[int])
     positions: list[Array] = field(default_factory=list[Array])
-    diverging: list[Tensor] = field(default_factory=list[Tensor])
+    diverging: list[Array] = field(default_factory=list[Array])
 
     def add(self, draw: int, now: Progress) -> None:
         self.draws.append(draw)

@@ -199,7 +199,7 @@ def test_windows_double_and_leave_a_final_buffer() -> None:
 def test_trees_are_short_while_no_scale_is_known() -> None:
     seen: list[Progress] = []
     MCMC(NUTSKernel(1e-4, adapt_step_size=False), 150, 1, seed=0).run(location(), None, DATA, watch=seen.append)
-    depths = [int(progress.depth) for progress in seen]
+    depths = [int(progress.depth[0]) for progress in seen]
     assert max(depths[:100]) == 6 and max(depths[100:]) == 10
 
 
