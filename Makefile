@@ -109,7 +109,7 @@ playground: setup playground/node_modules/.package-lock.json ## build the page t
 # The page travels in this wheel, for `qvr play`; Pyodide does not: the server is the process itself there.
 PAGE := qvr_lsp/play/page
 wheel: playground ## build the wheel with the page of `qvr play` into dist/
-	rm -rf $(PAGE) && cp -r playground/dist $(PAGE) && rm -r $(PAGE)/server $(PAGE)/store.js
+	rm -rf $(PAGE) && cp -r playground/dist $(PAGE) && rm -r $(PAGE)/server $(PAGE)/store.js $(PAGE)/netcdf.js $(PAGE)/data.json
 	$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist . ; status=$$? ; rm -rf $(PAGE) ; exit $$status
 
 playground/node_modules/.package-lock.json: playground/package-lock.json

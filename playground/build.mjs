@@ -13,8 +13,8 @@ const modules = join(here, "node_modules");
 const dist = join(here, "dist");
 const server = join(dist, "server");
 
-/** What is not kept for a visit without a network: index.html goes by its folder, and only `qvr play` edits a qvr.toml and has runs. */
-const NOT_KEPT = ["index.html", "run.css", "run.html", "run.js", "server/pydantic.zip", "store.js"];
+/** What is not kept for a visit without a network: index.html goes by its folder, only `qvr play` edits a qvr.toml and has runs, and few want a file of HDF5. */
+const NOT_KEPT = ["index.html", "netcdf.js", "run.css", "run.html", "run.js", "server/pydantic.zip", "store.js"];
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(server, { recursive: true });
@@ -71,6 +71,7 @@ await entries({ boot: "src/connections/boot.ts" }, dist);
 await entries({ main: "src/main.ts" }, dist, { loader: { ".ttf": "file" } });
 await entries({ "editor.worker": "monaco-editor/editor/editor.worker.js" }, dist);
 await entries({ diagram: "src/diagram/frame.ts", run: "src/play/frame.ts" }, dist, { loader: { ".css": "text" } });
+await entries({ netcdf: "src/sampling/netcdf.ts" }, dist, { format: "esm" });
 // for tests: the same in Node
 await entries({ start: "src/server/start.ts" }, join(here, ".cache"), { format: "esm", platform: "node", outExtension: { ".js": ".mjs" } });
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray
 
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.diagnostics.convergence import mcse_mean
@@ -40,17 +41,24 @@ def posterior(name: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def test_playground() -> None:
+def test_playground(tmp_path: Path) -> None:
     fetch.chromium()
     posteriors = {name: posterior(name) for name in ("eight_schools", "radon")}
     done = subprocess.run(
         ["node", HERE / "playground" / "drive.mjs"],
         capture_output=True, text=True, timeout=850, check=False,
-        env={**os.environ, "POSTERIORS": json.dumps(posteriors)},
+        env={**os.environ, "POSTERIORS": json.dumps(posteriors), "SAVED": str(tmp_path)},
     )  # fmt: skip
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ok all steps" in done.stdout
+    # what the page saved is what xarray reads of a run
+    with xarray.open_datatree(tmp_path / "posterior.nc", engine="h5netcdf") as tree:
+        saved, wanted = tree["posterior"], posteriors["radon"]
+        assert saved["z"].dims == ("chain", "draw", "z_dim_0") and saved["z"].shape == (4, 1000, 12)
+        assert abs(float(saved["by_floor"].mean()) - wanted["by_floor"]["mean"]) < 0.05
+        assert abs(float(saved["z"][:, :, 5].mean()) - wanted["z[5]"]["mean"]) < 0.2
+        assert not tree["sample_stats"]["diverging"].any() and (tree["sample_stats"]["n_steps"] > 0).all()
 
 
 EVERYWHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 100_000, "character": 0}}

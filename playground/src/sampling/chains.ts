@@ -100,8 +100,8 @@ export class Chains {
     return null;
   }
 
-  /** Transitions of a chain from `draw` on: positions, and how many diverged. */
-  advance({ given }: Chain, draw: number, count: number): { positions: Float64Array; diverged: number } {
+  /** Transitions of a chain from `draw` on: positions, what each reports, and how many diverged. */
+  advance({ given }: Chain, draw: number, count: number): { positions: Float64Array; rows: Float64Array; diverged: number } {
     const { width, reports, places } = this.told;
     const before = this.free;
     const positions = this.zeros(count * width);
@@ -110,14 +110,14 @@ export class Chains {
     own[DRAW] = BigInt(draw);
     own[DRAW + 1] = BigInt(count);
     this.exports.advance(...own, positions, BigInt(count), BigInt(width), told, BigInt(count), BigInt(reports));
-    const rows = this.doubles(told, count * reports);
+    const rows = this.doubles(told, count * reports).slice();
     let diverged = 0;
     for (let at = places.diverging; at < rows.length; at += reports) {
       diverged += rows[at] ? 1 : 0;
     }
     const found = this.doubles(positions, count * width).slice();
     this.free = before;
-    return { positions: found, diverged };
+    return { positions: found, rows, diverged };
   }
 
   /** What the latents are at a position, one number behind the other. */

@@ -26,6 +26,7 @@ export class Sampling {
   private readonly told = el("p", { id: "told", role: "status" });
   private readonly summary = el("div", { id: "summary" });
   private readonly save = el("button", { id: "save-draws", hidden: true, click: () => this.download() }, "Draws as csv");
+  private readonly saveFile = el("button", { id: "save-posterior", hidden: true, click: () => void this.downloadFile() }, "posterior.nc");
   private readonly pane = el("section", { id: "sampling", "aria-label": "Sampling", hidden: true });
   private readonly diagram = part<HTMLIFrameElement>("diagram");
   private data: Data = NO_DATA;
@@ -37,7 +38,7 @@ export class Sampling {
 
   constructor(private readonly program: monaco.editor.ITextModel) {
     const files = el("div", { class: "row" }, el("h2", {}, "Data"), this.which, this.file);
-    const runs = el("div", { class: "row" }, el("label", {}, `${CHAINS} chains of `, this.draws, " draws"), this.cancel, this.save);
+    const runs = el("div", { class: "row" }, el("label", {}, `${CHAINS} chains of `, this.draws, " draws"), this.cancel, this.save, this.saveFile);
     this.pane.append(files, this.cells, runs, this.bar, this.told, this.summary);
     this.diagram.after(this.pane);
     const data = el("button", { id: "data-button", title: "The data of the program", click: () => this.show(true) }, "Data");
@@ -133,7 +134,7 @@ export class Sampling {
     this.cancel.hidden = !now;
     this.bar.hidden = !now;
     this.bar.removeAttribute("value");
-    this.save.hidden = true;
+    this.save.hidden = this.saveFile.hidden = true;
     this.told.className = "";
     document.documentElement.dataset["sampling"] = now ? "going" : "idle";
   }
@@ -165,7 +166,7 @@ export class Sampling {
   private finish(found: Finished): void {
     const { chains, draws, divergences, sampled, rows } = found;
     this.found = found;
-    this.save.hidden = false;
+    this.save.hidden = this.saveFile.hidden = false;
     const diverged = divergences === 1 ? "1 divergence" : `${divergences || "no"} divergences`;
     this.told.textContent = `${chains} × ${draws.toLocaleString("en")} draws in ${(sampled / 1_000).toFixed(2)} s, ${diverged}`;
     const shown = rows.slice(0, MOST_SHOWN);
@@ -210,10 +211,30 @@ export class Sampling {
     for (let at = 0; at < chains * draws; at += 1) {
       lines.push([Math.floor(at / draws), at % draws, ...rows.map((_, place) => values[place * chains * draws + at])].join(","));
     }
-    const address = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
-    el("a", { href: address, download: "draws.csv" }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    saved(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }), "draws.csv");
   }
+
+  private async downloadFile(): Promise<void> {
+    const { found } = this;
+    if (!found) {
+      return;
+    }
+    this.saveFile.disabled = true;
+    try {
+      const { netcdf } = (await import(new URL("netcdf.js", document.baseURI).href)) as typeof import("./netcdf");
+      saved(new Blob([(await netcdf(found)) as BlobPart], { type: "application/x-netcdf" }), "posterior.nc");
+    } catch (error) {
+      say(`The file could not be made (${error instanceof Error ? error.message : String(error)}). What writes it is fetched at the first click: is this machine online?`, "error");
+    } finally {
+      this.saveFile.disabled = false;
+    }
+  }
+}
+
+function saved(content: Blob, name: string): void {
+  const address = URL.createObjectURL(content);
+  el("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
 function short(value: number): string {

@@ -49,6 +49,8 @@ export interface Finished {
   rows: Row[];
   /** One number after the other: draws of all chains. */
   values: Float64Array;
+  /** Of each draw of each chain what its transition reports. */
+  reports: Float64Array;
 }
 
 export type Answer =

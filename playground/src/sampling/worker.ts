@@ -87,6 +87,7 @@ async function run(asked: Asked): Promise<void> {
     return;
   }
   const values = new Float64Array(made.size * chains * draws);
+  const reports = new Float64Array(told.reports * chains * draws);
   const total = chains * (warmup + draws);
   let [done, divergences] = [0, 0];
   for (const [number, chain] of moving.entries()) {
@@ -94,9 +95,10 @@ async function run(asked: Asked): Promise<void> {
     while (draw < warmup + draws) {
       const now = Math.min(count, warmup + draws - draw, draw < warmup ? warmup - draw : MOST_AT_ONCE);
       const start = performance.now();
-      const { positions, diverged } = made.advance(chain as NonNullable<typeof chain>, draw, now);
+      const { positions, rows, diverged } = made.advance(chain as NonNullable<typeof chain>, draw, now);
       if (draw >= warmup) {
         divergences += diverged;
+        reports.set(rows, (number * draws + draw - warmup) * told.reports);
         for (let at = 0; at < now; at += 1) {
           const found = made.values(positions.subarray(at * told.width, (at + 1) * told.width));
           found.forEach((value, place) => (values[(place * chains + number) * draws + draw - warmup + at] = value));
@@ -121,7 +123,7 @@ async function run(asked: Asked): Promise<void> {
   });
   const sampled = performance.now() - began - prepared;
   const bytes = parts.module.length;
-  tell({ kind: "finished", chains, draws, divergences, prepared, sampled, bytes, latents: told.reported, rows, values }, [values.buffer]);
+  tell({ kind: "finished", chains, draws, divergences, prepared, sampled, bytes, latents: told.reported, rows, values, reports }, [values.buffer, reports.buffer]);
 }
 
 /** The names of all numbers, those of an array by their places from 0 on. */

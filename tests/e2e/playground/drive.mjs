@@ -184,6 +184,12 @@ try {
     }
   });
 
+  await step("draws are saved as NetCDF, which ArviZ reads", async () => {
+    const [download] = await Promise.all([s.page.waitForEvent("download"), s.page.click("#save-posterior")]);
+    same(download.suggestedFilename(), "posterior.nc", "the name of the file");
+    await download.saveAs(path.join(process.env.SAVED, "posterior.nc"));
+  });
+
   await step("the posterior stands behind its steps until the text changes", async () => {
     await s.page.waitForFunction(() => document.querySelector(".view-lines").innerText.includes("≈"));
     await s.cursorAt("program radon");
