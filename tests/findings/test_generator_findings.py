@@ -87,3 +87,29 @@ program p : Time -> Time
 """
     assert told(text) == [("cannot-marginalize", "other[i]")]
     assert told(text.replace("other[i], t", "i, t")) == []
+
+
+SERIES = """\
+object Group : FinSet 3
+object Time : FinSet 4
+program p : Time -> Time
+    data k : Group -> Group
+    let v[g : Group, t : Time] = READ + 0.5 * v[g, t - 1] from 1.0
+    observe y[g : Group, t : Time] <- Normal(0.0, exp(v[g, t]))
+    return v
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "at"),
+    [
+        ("y[k[g], t]", "y[k[g], t]"),
+        ("y[0, t]", "y[0, t]"),
+        ("sum(y[h, t] for h : Group)", "y[h, t]"),
+        ("y[k[g], t - 1]", None),
+        ("sum(y[h, t - 1] for h : Group)", None),
+        ("where(k[g] > g, y[k[g], t], 0.0)", None),
+    ],
+)
+def test_a_series_that_reads_another_at_the_same_time_goes_round_in_a_circle(read: str, at: str | None) -> None:
+    assert told(SERIES.replace("READ", read)) == ([] if at is None else [("used-before-bound", at)])

@@ -28,7 +28,7 @@ def bernoulli_draw(shape: Shape, generator: Generator | None, logits: Tensor) ->
 
 def bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     y = value.to(logits.dtype)
-    return inside((y == 0) | (y == 1), y * logits - F.softplus(logits))
+    return inside((y == 0) | (y == 1), y * logits + F.logsigmoid(-logits))
 
 
 BERNOULLI = RuntimeFamily(
@@ -52,7 +52,7 @@ def binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
     ok = whole(y) & (y <= n)
     y = arrays.where(ok, y, 0.0)
     choose = arrays.lgamma(n + 1.0) - arrays.lgamma(y + 1.0) - arrays.lgamma(n - y + 1.0)
-    return inside(ok, choose + y * logits - n * F.softplus(logits))
+    return inside(ok, choose + y * logits + n * F.logsigmoid(-logits))
 
 
 def binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:
@@ -87,14 +87,14 @@ BINOMIAL = RuntimeFamily(
 
 
 def geometric_draw(shape: Shape, generator: Generator | None, logits: Tensor) -> Tensor:
-    log_failure = -F.softplus(logits.detach())
+    log_failure = F.logsigmoid(-logits.detach())
     u = open_uniforms(shape, log_failure, generator)
     return (u.log() / log_failure.clamp(max=-arrays.finfo(u.dtype).tiny)).floor()
 
 
 def geometric_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     y = value.to(logits.dtype)
-    return inside(whole(y), -F.softplus(-logits) - y * F.softplus(logits))
+    return inside(whole(y), F.logsigmoid(logits) + y * F.logsigmoid(-logits))
 
 
 GEOMETRIC = RuntimeFamily(
@@ -102,7 +102,7 @@ GEOMETRIC = RuntimeFamily(
     geometric_log_prob,
     draw=geometric_draw,
     reparameterised=False,
-    tails=lambda value, logits: upper_first(-(value + 1.0) * F.softplus(logits)),
+    tails=lambda value, logits: upper_first((value + 1.0) * F.logsigmoid(-logits)),
     mean=lambda logits: (-logits).exp(),
 )
 

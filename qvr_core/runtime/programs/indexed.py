@@ -55,7 +55,10 @@ class Growing:
         return axis + self.elements[0].ndim - int(self.rows) == self.axis
 
     def window(self, first: int, count: int) -> Tensor:
-        """Elements `first`, …"""
+        """Elements `first`, …  Raises `RuntimeProblem` where they are not made yet."""
+        if first + count > len(self.elements):
+            problem = f"the element {first + count - 1} along `{self.index}` is read before it is drawn"
+            raise RuntimeProblem(f"{problem}: what is observed has to be given here")
         if count == 1:
             return self.elements[first]
         return _along(self.elements[first : first + count], self.axis + int(self.rows))

@@ -1,11 +1,13 @@
 """What is observed may be read by steps above it, element by element: but no element may depend on itself.
 
 `let v[t] = f(y[t])` above `observe y[t] <- Normal(0.0, v[t])` goes round in a circle; with `y[t - 1]` it does not.
+So does `y[other[g], t]` of another series where the series are drawn along t, in whose order some step looks back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
@@ -13,10 +15,14 @@ from qvr_core.semantics.types.program_codes import USED_BEFORE_BOUND
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree import (
     Arith,
+    ArithCall,
+    Binary,
     Binder,
+    Comprehension,
     Gather,
     Item,
     LetStep,
+    ObjectRef,
     ObserveStep,
     Placed,
     SampleStep,
@@ -24,23 +30,33 @@ from qvr_core.syntax.tree import (
     TupleArith,
     Variable,
 )
-from qvr_core.syntax.walk import walk
+from qvr_core.syntax.walk import children, walk
 
 
 @immutable
 class Read:
-    """`y[t]` in a step that runs over t: the name, where it stands, and the text one element earlier."""
+    """`y[t]` in a step that runs over t: the name, where it stands, and the text one element earlier.
+
+    `along` are the sets at whose element the step is, too; `own` says that it is at no other element of any set.
+    """
 
     name: str
     place: Origin
     earlier: str | None
+    along: frozenset[str]
+    own: bool
 
 
 def check_cycles(steps: Sequence[Placed[Item]], observed: Sequence[str], scope: Scope) -> None:
     """Report each of the observed names of which an element depends on itself, at the first read on the way round."""
     reads = dict(_all_reads(steps))
+    own = {name: [read for read in each if read.own] for name, each in reads.items()}
+    ordered = sorted(set(_looked_back(steps)))
     for name in observed:
-        way = _way_back(name, reads)
+        way = _way_back(name, own)
+        for one in ordered if way is None else ():
+            at_once = {other: [read for read in each if one in read.along] for other, each in reads.items()}
+            way = way or _way_back(name, at_once)
         if way is not None:
             _report(name, way, scope)
 
@@ -65,14 +81,51 @@ def _all_reads(steps: Sequence[Placed[Item]]) -> Iterator[tuple[str, list[Read]]
 def _reads(trees: Sequence[Arith], binders: Sequence[Binder], back: bool, step: Placed[Item]) -> Iterator[Read]:
     """What is read at the very element that a step makes."""
     own = [binder.name.text for binder in binders]
+    sets = _sets(binders)
+    always = {id(node) for tree in trees for node in _unconditional(tree)}
     for node in (node for tree in trees for node in walk(tree)):
         if not isinstance(node, Gather) or not isinstance(node.base, Variable):
             continue
         places = [index.name.text if isinstance(index, Variable) else None for index in node.indices]
-        if places == own:
+        moved = id(node) not in always or any(isinstance(index, Binary) for index in node.indices)
+        along = frozenset[str]() if moved else frozenset(sets[place] for place in places if place in sets)
+        if places == own or along:
             text = step.unit.text
-            earlier = f"{text[node.span.start : node.indices[-1].span.end]} - 1]" if back else None
-            yield Read(node.base.name.text, Origin(step.uid, Span(node.span.start, node.span.end)), earlier)
+            earlier = f"{text[node.span.start : node.indices[-1].span.end]} - 1]" if back and places == own else None
+            place = Origin(step.uid, Span(node.span.start, node.span.end))
+            yield Read(node.base.name.text, place, earlier, along, places == own)
+
+
+def _sets(binders: Sequence[Binder]) -> dict[str, str]:
+    """The sets of indices, by the indices."""
+    return {one.name.text: one.space.name.text for one in binders if isinstance(one.space, ObjectRef)}
+
+
+def _unconditional(tree: Arith) -> Iterator[object]:
+    """An expression's parts, but for those that a condition may keep from being read."""
+    pending: list[Any] = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ArithCall) and node.func.text == "where":
+            continue
+        if not isinstance(node, Comprehension) or node.condition is None:
+            pending += reversed(children(node))
+
+
+def _looked_back(steps: Sequence[Placed[Item]]) -> Iterator[str]:
+    """The sets along which some step reads earlier elements."""
+    for step in steps:
+        node = step.unit.node
+        sets = _sets(getattr(node, "binders", ()) or ())
+        for part in walk(node) if sets and node is not None else ():
+            for index in part.indices if isinstance(part, Gather) else ():
+                first = index
+                while isinstance(first, Binary) and first.operator == "-":
+                    first = first.left
+                if first is not index and isinstance(first, Variable) and first.name.text in sets:
+                    yield sets[first.name.text]
+        yield from _looked_back(step.children)
 
 
 def _way_back(name: str, reads: Mapping[str, list[Read]]) -> list[Read] | None:
@@ -93,7 +146,7 @@ def _way_back(name: str, reads: Mapping[str, list[Read]]) -> list[Read] | None:
 def _report(name: str, way: Sequence[Read], scope: Scope) -> None:
     last = way[-1]
     through = " and ".join(f"`{read.name}`" for read in way[:-1])
-    message = f"`{name}` depends on itself at the same element, through {through}"
+    message = f"`{name}` depends on itself at the same element" + (f", through {through}" if through else "")
     message += f"; an earlier one is `{last.earlier}`" if last.earlier is not None else ""
     fixes = ()
     if last.earlier is not None:
