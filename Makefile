@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test test-changed statistical targets slow lint fmt bench demo vsix playground wheel e2e screenshots clean
+.PHONY: help setup system test test-changed statistical targets slow mutants lint fmt bench demo vsix playground wheel e2e screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,14 @@ targets: setup ## compare exported programs with Stan, NumPyro and PyMC, in envi
 
 slow: setup ## replay random edits in the encodings that `make test` leaves out, and a thousand random programs
 	$(PY) -m pytest -m slow -n 2 --dist worksteal
+
+# All of them take a day: name a module, or some.
+MUTANTS ?= qvr_core.semantics.arithmetic.ranges* qvr_core.semantics.arithmetic.broadcasting* qvr_core.inference.mcmc.mass*
+
+mutants: setup ## change the code in small ways and list what no test notices (MUTANTS="qvr_core.…*" says where)
+	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev,mutants]'
+	$(VENV)/bin/mutmut run $(foreach one,$(MUTANTS),'$(one)')
+	$(VENV)/bin/mutmut results | grep -v 'not checked$$'
 
 lint: setup ## ruff, its formatting, and types
 	$(PY) -m ruff check .
@@ -118,5 +126,5 @@ playground/node_modules/.package-lock.json: playground/package-lock.json
 	@touch $@
 
 clean: ## remove the environment, caches and build outputs
-	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site mutants .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './*node_modules/*' -prune -exec rm -rf {} +
