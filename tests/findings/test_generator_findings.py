@@ -10,6 +10,7 @@ import torch
 
 from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
+from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.semantics.types.diagnostics import Severity
 
 
@@ -113,3 +114,39 @@ program p : Time -> Time
 )
 def test_a_series_that_reads_another_at_the_same_time_goes_round_in_a_circle(read: str, at: str | None) -> None:
     assert told(SERIES.replace("READ", read)) == ([] if at is None else [("used-before-bound", at)])
+
+
+def test_a_sum_over_its_own_set_reads_a_missing_cell_at_the_elements_place() -> None:
+    text = """\
+object Item : FinSet 2
+program p : Item -> Item
+    sample a[i : Item] <- LogNormal(0.0, 1.0)
+    observe w[i : Item] <- Categorical([0.6, 0.4]) [missing=impute]
+    observe y[i : Item] <- Gamma(mean(a[w[i]] for j : Item) + sum(a[w[i]] * a[j] for j : Item), 1.5)
+    return a
+"""
+    a, y, w = torch.tensor([0.7, 1.9]), torch.tensor([1.3, 0.4]), torch.tensor([math.nan, 1.0])
+
+    def density(state: int, seen: torch.Tensor) -> torch.Tensor:
+        return torch.distributions.Gamma(a[state] * (1.0 + a.sum()), 1.5).log_prob(seen)
+
+    first = torch.logsumexp(torch.stack([math.log(0.6) + density(0, y[0]), math.log(0.4) + density(1, y[0])]), 0)
+    wanted = torch.distributions.LogNormal(0.0, 1.0).log_prob(a).sum() + first + math.log(0.4) + density(1, y[1])
+    found = loads(text).morphism.log_joint(None, {"a": a, "w": w, "y": y})
+    assert float(found) == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_a_chain_beyond_all_numbers_has_no_density() -> None:
+    text = """\
+object Time : FinSet 5
+program p : Time -> Time
+    sample h[t : Time] <- LogNormal(h[t - 1], 1.0) from LogNormal(0.0, 1.0) [noncentred]
+    observe y[t : Time] <- Normal(tanh(h[t]), 1.0)
+    return h
+"""
+    potential = potential_of(loads(text).morphism, None, {"y": torch.zeros(5)})
+    inside, gradient = potential.value_and_grad(torch.full((1, 5), -1.0))
+    assert bool(inside.isfinite().all()) and bool(gradient.isfinite().all())
+    for start in (0.1, 1.0, 3.0):
+        value, _ = potential.value_and_grad(torch.full((1, 5), start))
+        assert float(value) == -math.inf

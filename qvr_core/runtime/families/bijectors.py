@@ -255,7 +255,10 @@ def restored(z: Tensor, how: Standardised, log_prob: Callable[..., Tensor], para
     density = log_prob(own, *how.standard(*parameters))
     log_jacobian = log_factor.expand(density.shape)
     if how.positive:
-        density, log_jacobian = density + z - moved, log_jacobian + moved
+        # a value beyond all numbers is none: what it would be computed with has no gradient
+        there = value < math.inf
+        density = arrays.where(there, density + z - moved, -math.inf)
+        log_jacobian = arrays.where(there, log_jacobian + moved, 0.0)
     return Restored(value, density - log_factor, log_jacobian)
 
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Origin, Related
+from qvr_core.semantics.types.groups import indices_of
 from qvr_core.semantics.types.model import (
     Arrange,
     Bound,
@@ -87,8 +89,9 @@ def _problems(program: Program, site: Site, taken: dict[str, str]) -> Iterator[P
     for reader in readers(program, site):
         found = next(reads(reader.step, names))
         yield from (Problem(found.origin, what) for what in _kind(reader.step, name, taken))
+        running = {index.name for index in indices_of(reader.step)}
         for value in values(reader.step):
-            if (part := not_own(value, names, axes)) is not None:
+            if (part := not_own(value, names, axes, running)) is not None:
                 yield _other_cells(part)
         names.update(reader.step.names if isinstance(reader.step, LetModel) else ())
     if (returned := next((one for _, one in program.returns if one in names), None)) is not None:
@@ -140,19 +143,30 @@ def _kind(step: StepModel, name: str, taken: dict[str, str]) -> Iterator[str]:
 # ---------------------------------------------------------------- own elements
 
 
-def not_own(expr: Expr, names: Collection[str], axes: Collection[str | None]) -> Expr | None:
-    """The part of an expression that reads names over `axes` at other places than its own; None where there is none."""
+def not_own(expr: Expr, names: Collection[str], axes: Collection[str | None], running: Collection[str]) -> Expr | None:
+    """The part of an expression that reads names over `axes` at other places than its own; None where there is none.
+
+    `running` are the indices of the step: another one over the same set is that of a sum.
+    """
     inner = [part for part in operands(expr) if any(True for _ in reads_in(part, names))]
     if not inner and not (isinstance(expr, Bound | Data) and expr.name in names):
         return None
     for part in inner:
-        if (found := not_own(part, names, axes)) is not None:
+        if (found := not_own(part, names, axes, running)) is not None:
             return found
-    kept = all(sets_in(expr.type).count(axis) == 1 for axis in axes)
-    return None if kept and _own(expr, inner, axes) else expr
+    kept = all(_axes_in(expr.type, running).count(axis) == 1 for axis in axes)
+    return None if kept and _own(expr, inner, axes, running) else expr
 
 
-def _own(expr: Expr, inner: Collection[Expr], axes: Collection[str | None]) -> bool:
+def _axes_in(kind: ValueType, running: Collection[str]) -> tuple[str | None, ...]:
+    """The sets of a value's axes, and the axes of indices that are not the step's own."""
+    return tuple(
+        name if name is not None and indexed(name) and name.partition("#")[2] not in running else found
+        for name, found in zip(kind.indexed, sets_in(kind), strict=True)
+    )
+
+
+def _own(expr: Expr, inner: Collection[Expr], axes: Collection[str | None], running: Collection[str]) -> bool:
     """Whether each element of an expression is made of the elements at its place."""
     match expr:
         case Bound() | Data() | Arrange() | ListOf():
@@ -163,24 +177,32 @@ def _own(expr: Expr, inner: Collection[Expr], axes: Collection[str | None]) -> b
             return all(part is not base for part in inner)
         case Contract(factors=factors, axes=letters, result=result):
             found = zip(factors, letters, strict=True)
-            return all(_kept(factor, own, result, axes) for factor, own in found if factor in inner)
+            return all(_kept(factor, own, result, axes, running) for factor, own in found if factor in inner)
         case Builtin(function=name, args=args, keywords=keywords):
             rule = BUILTINS[name].rule if name in BUILTINS else ""
             if name in _OPERATORS or name in _POINTWISE or rule in ("pointwise", "compare"):
                 return True
-            return rule in ("keep", "reduce") and len(args) == 1 and not keywords and _behind(args[0].type, axes)
+            return (
+                rule in ("keep", "reduce") and len(args) == 1 and not keywords and _behind(args[0].type, axes, running)
+            )
         case _:
             return False
 
 
-def _kept(factor: Expr, letters: tuple[str, ...], result: Collection[str], axes: Collection[str | None]) -> bool:
+def _kept(
+    factor: Expr,
+    letters: tuple[str, ...],
+    result: Collection[str],
+    axes: Collection[str | None],
+    running: Collection[str],
+) -> bool:
     """Whether a product that is summed over some axes keeps these of a factor."""
-    own = sets_in(factor.type)
+    own = _axes_in(factor.type, running)
     if len(own) != len(letters):
         return False
     return all(letter in result for axis, letter in zip(own, letters, strict=True) if axis in axes)
 
 
-def _behind(kind: ValueType, axes: Collection[str | None]) -> bool:
+def _behind(kind: ValueType, axes: Collection[str | None], running: Collection[str]) -> bool:
     """Whether a value's last axis is none of these: it is an event's, or another set's."""
-    return kind.event is not None or (bool(kind.indexed) and sets_in(kind)[-1] not in axes)
+    return kind.event is not None or (bool(kind.indexed) and _axes_in(kind, running)[-1] not in axes)
