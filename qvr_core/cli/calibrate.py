@@ -77,9 +77,9 @@ def calibrate(
 
 
 def _first() -> Any:
-    import torch
+    from qvr_core.arrays.engine import arrays
 
-    return torch.zeros(1, dtype=torch.int64)
+    return arrays.zeros(1, dtype=arrays.int64)
 
 
 def _power(ranks: list[Rank], replicates: int) -> dict[str, Any]:

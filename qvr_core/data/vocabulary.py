@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
-from tokenizers.models import BPE, WordLevel
-from tokenizers.trainers import BpeTrainer, WordLevelTrainer
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 """The first ids of every vocabulary; of these only [UNK] may stand for a piece of a text."""
@@ -42,11 +42,18 @@ class Vocabulary:
 
 def restored(unit: str, text: str) -> Vocabulary:
     """A vocabulary as `Vocabulary.stored` wrote it."""
+    from tokenizers import Tokenizer
+
     return Vocabulary(Tokenizer.from_str(text), unit)
 
 
 def trained(unit: str, texts: Sequence[str], size: int) -> Vocabulary:
     """At most `size` words (in lower case, punctuation apart) or byte pairs; what a text lacks leaves ids unused."""
+    # of the extra `run`: statistical programs do without
+    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
+    from tokenizers.models import BPE, WordLevel
+    from tokenizers.trainers import BpeTrainer, WordLevelTrainer
+
     special = list(SPECIAL)
     if unit == "word":
         tokenizer = Tokenizer(WordLevel(unk_token=SPECIAL[UNKNOWN]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from qvr_core import inference
 from qvr_core.arrays.engine import Tensor, arrays
@@ -12,13 +13,15 @@ from qvr_core.data.text import Corpus, TextTask, TextWindows
 from qvr_core.runs.figures.checkpoint import newest
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.fit.stop import Stop
-from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import condition, densities, tables
 from qvr_core.semantics.types.deterministic import read_ahead
+
+if TYPE_CHECKING:
+    from qvr_core.runs.fit.svi import SviFit
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ def restored(run: RunDirectory) -> SviFit:
     if found is None:
         shown = f"see `qvr runs show {run.run_id}`"
         raise Refused("no-checkpoint", f"run {run.run_id} is {run.status()} and has no checkpoint: {shown}")
+    from qvr_core.runs.fit.svi import SviFit
+
     fit = SviFit(prepare(job, analysed(job)), Stop())
     for _ in fit.restore():
         pass
