@@ -16,7 +16,10 @@ if __name__ == "__main__":
 
     folder = Path(sys.argv[1])
     for number, asked in enumerate(json.loads((folder / "asked.json").read_text(encoding="utf-8"))):
-        told, parts, _ = prepared(json.dumps(asked))
+        told, parts, compared = prepared(json.dumps(asked))
         (folder / f"{number}.json").write_text(told, encoding="utf-8")
+        if asked.get("wrong") and compared is not None:
+            said = compared(lambda *position: [0.0] * (1 + len(position)))
+            (folder / f"{number}.refused").write_text(said, encoding="utf-8")
         for name, held in parts.items():
             (folder / f"{number}.{name}").write_bytes(held)

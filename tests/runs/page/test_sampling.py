@@ -119,3 +119,8 @@ def test_what_cannot_be_sampled_is_said(change: dict[str, Any], said: str, tmp_p
         request["main"] = str(path)
     (answer,) = prepared([request], tmp_path)
     assert said in answer["problem"]
+
+
+def test_a_module_that_is_not_the_program_is_refused(tmp_path: Path) -> None:
+    (answer,) = prepared([asked("examples", "eight_schools") | {"wrong": True}], tmp_path)
+    assert answer["refused"].startswith(b"its value differs from that of the plain density (0.0, ")
