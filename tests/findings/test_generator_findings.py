@@ -150,3 +150,33 @@ program p : Time -> Time
     for start in (0.1, 1.0, 3.0):
         value, _ = potential.value_and_grad(torch.full((1, 5), start))
         assert float(value) == -math.inf
+
+
+@pytest.mark.parametrize("family", ["Geometric(P)", "Bernoulli(P)", "Binomial(3, P)"])
+def test_a_small_probability_keeps_its_logarithm(family: str) -> None:
+    text = f"""\
+object Row : FinSet 2
+program p : Row -> Row
+    sample a <- Normal(0.0, 200.0)
+    observe y[i : Row] <- {family.replace("P", "sigmoid(a)")}
+    return a
+"""
+    a = torch.tensor(-129.5)
+    found = loads(text).morphism.log_joint(None, {"a": a, "y": torch.ones(2)})
+    prior = torch.distributions.Normal(0.0, 200.0).log_prob(a)
+    ways = math.log(3.0) if "Binomial" in family else 0.0
+    assert float(found - prior) == pytest.approx(2 * (float(a) + ways), rel=1e-12)
+
+
+def test_a_large_probability_keeps_its_logarithm() -> None:
+    text = """\
+object Row : FinSet 2
+program p : Row -> Row
+    sample a <- Normal(0.0, 200.0)
+    observe y[i : Row] <- Binomial(1000000, logits=a)
+    return a
+"""
+    a = torch.tensor(21.0)
+    found = loads(text).morphism.log_joint(None, {"a": a, "y": torch.full((2,), 1e6)})
+    prior = torch.distributions.Normal(0.0, 200.0).log_prob(a)
+    assert float(found - prior) == pytest.approx(-2e6 * math.log1p(math.exp(-21.0)), abs=1e-7)

@@ -53,8 +53,9 @@ def _converted(family: Family, parameter: Parameter, value: Tensor) -> Tensor:
 
 
 def _logit(probs: Tensor) -> Tensor:
-    eps = arrays.finfo(probs.dtype).eps
-    return arrays.logit(_inside(probs.clamp(eps * eps, 1.0 - eps), probs))
+    # small ones are exact as long as they are numbers; large ones end where rounding makes them 1
+    least, eps = arrays.finfo(probs.dtype).tiny, arrays.finfo(probs.dtype).eps
+    return arrays.logit(_inside(probs.clamp(least, 1.0 - eps), probs))
 
 
 def _log_probs(probs: Tensor) -> Tensor:
