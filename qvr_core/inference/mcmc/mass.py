@@ -79,8 +79,9 @@ class DenseMass:
         self.reset()
 
     def _factor(self) -> None:
-        # p = L⁻ᵀ z has covariance (L Lᵀ)⁻¹ = M
-        self.root = np.swapaxes(np.linalg.inv(np.linalg.cholesky(self.inverse)), -1, -2)
+        # p = L⁻ᵀ z has covariance (L Lᵀ)⁻¹ = M; as rows, since products round by the order in memory, and what a
+        # checkpoint holds comes back as rows
+        self.root = np.ascontiguousarray(np.swapaxes(np.linalg.inv(np.linalg.cholesky(self.inverse)), -1, -2))
 
     def reset(self) -> None:
         """Forget what the window has seen."""
