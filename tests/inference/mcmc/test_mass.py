@@ -60,6 +60,18 @@ def test_numbers_are_those_of_the_chain(kind: type[Mass]) -> None:
 
 
 @KINDS
+def test_two_draws_tell_a_variance_and_one_tells_none(kind: type[Mass]) -> None:
+    mass = kind(CHAINS, WIDTH, np.float64)
+    before = mass.inverse.copy()
+    seen(mass, 1)
+    mass.update()
+    np.testing.assert_array_equal(mass.inverse, before)
+    seen(mass, 2)
+    mass.update()
+    assert np.isfinite(mass.inverse).all() and (abs(mass.inverse - before) > 0.01).any()
+
+
+@KINDS
 def test_a_window_goes_on_where_it_was_left(kind: type[Mass]) -> None:
     whole = kind(CHAINS, WIDTH, np.float64)
     seen(whole, 30)
