@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.inference.diagnostics.convergence import e_bfmi, mixing
+from qvr_core.inference.diagnostics.labels import exchanged
 from qvr_core.inference.diagnostics.pareto import tail_size
 from qvr_core.inference.diagnostics.thresholds import (
     COARSE,
@@ -49,11 +50,15 @@ class Verdict:
 @dataclass(frozen=True, slots=True)
 class Mixed:
     """What is to be said of how chains mix.  `draws` a chain would be enough, where they are too few; `apart` are the
-    numbers of which chains disagree."""
+    numbers of which chains disagree; `exchanged` is a site whose elements change places, which no more draws mend.
+
+    Where chains disagree, effective sizes and Monte Carlo errors are those of no posterior: nothing is said of them.
+    """
 
     verdicts: tuple[Verdict, ...]
     draws: int | None = None
     apart: tuple[str, ...] = ()
+    exchanged: str | None = None
 
 
 def mixing_of(names: Sequence[str], draws: Array) -> Mixed:
@@ -83,7 +88,17 @@ def mixing_of(names: Sequence[str], draws: Array) -> Mixed:
     text = f"largest {ratio[worst]:.1%} of the sd, of {names[worst]}"
     told.append(Verdict("MCSE", bool(ratio[worst] <= COARSE), text, float(ratio[worst]), names[worst], limit=COARSE))
     enough = max((math.ceil(need / 100) * 100 for need in needs), default=None)
-    return Mixed(tuple(told), enough, apart)
+
+    def mixes(some: Array) -> bool:
+        again = mixing(some)
+        within = np.nan_to_num(again.r_hat, nan=1.0) <= _limits(again.inefficiency, chains, length)
+        # a tenth of what is wanted: order alone is asked about here
+        return bool(within.all() and (np.nan_to_num(again.bulk, nan=math.inf) >= wanted / 10).all())
+
+    swapped = exchanged(names, draws, apart, mixes)
+    if apart:
+        told = [one for one in told if one.passed or not (one.name.endswith("ESS") or one.name == "MCSE")]
+    return Mixed(tuple(told), enough, apart, swapped)
 
 
 def r_hat_is_large(shape: Sequence[int], r_hat: Array, inefficiency: Array, numbers: int) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, each_element
+from qvr_core.inference.diagnostics.labels import order_advice
 from qvr_core.inference.diagnostics.thresholds import LOW_ENERGY
 from qvr_core.inference.diagnostics.verdicts import Mixed, Verdict, energy_of, mixing_of
 
@@ -68,6 +69,8 @@ def _sentences(failed: Mapping[str, Verdict], found: Mixed, chains: int, draws: 
     if (one := failed.get("chains")) is not None:
         yield f"{one.text}; the posterior is not to be trusted: take more warm-up, or another seed"
     apart, more = failed.get("R-hat"), f"take more draws (num_samples = {found.draws})"
+    if found.exchanged is not None:
+        yield f"the chains have not mixed: {order_advice(found.exchanged)}"
     if apart is not None and chains > 1:
         yield (
             f"the chains have not mixed: R-hat of `{apart.worst}` is {apart.value:.2f} (above {apart.limit:.3g})"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.analysis import Snapshot
+from qvr_core.inference.diagnostics.labels import order_advice
 from qvr_core.inference.diagnostics.pareto import pareto_k
 from qvr_core.inference.diagnostics.thresholds import good_k
 from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_pareto, mixing_of, pareto_of
@@ -140,8 +141,11 @@ def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
         # one run is to mend all of it
         change = {"warmup": 2 * config.warmup, "samples": max(2 * config.samples, samples)}
         more = "take more warm-up and more draws (warmup = {warmup}, samples = {samples})".format(**change)
+    ordered = None if found.exchanged is None else order_advice(found.exchanged, names)
     for one in found.verdicts:
         match one.name:
+            case "R-hat" | "bulk ESS" | "tail ESS" | "MCSE" if ordered is not None:
+                yield _told(one, ordered)
             case "mixing":
                 yield _told(one, "take more draws")
             case "chains":
