@@ -27,3 +27,14 @@ def processes(request: pytest.FixtureRequest) -> Iterator[None]:
     else:
         with as_ever():
             yield
+
+
+@pytest.fixture(autouse=True)
+def torch_as_before() -> Iterator[None]:
+    """A run sets the precision and the threads of its process, which may be that of the tests."""
+    threads = torch.get_num_threads() if (torch := sys.modules.get("torch")) is not None else None
+    yield
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_default_dtype(torch.float32)
+        if threads is not None:
+            torch.set_num_threads(threads)

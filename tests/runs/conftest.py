@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,17 +46,6 @@ def no_orphans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             return
         time.sleep(0.05)
     assert not left, f"worker processes {sorted(left)} are still alive"
-
-
-@pytest.fixture(autouse=True)
-def torch_as_before() -> Iterator[None]:
-    """A run sets the precision and the threads of its process, which may be that of the tests."""
-    threads = torch.get_num_threads() if (torch := sys.modules.get("torch")) is not None else None
-    yield
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.set_default_dtype(torch.float32)
-        if threads is not None:
-            torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -86,6 +86,9 @@ class device:
     type: str = "cpu"
     index: Any = None
 
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
     def __enter__(self) -> device:
         return self
 

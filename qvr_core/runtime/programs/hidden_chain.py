@@ -190,7 +190,7 @@ class HiddenChain:
         counted = arrays.zeros(flat.shape, dtype=arrays.bool)
         for place, quiet in zip(places, [*silent, *[None] * len(self.scores)], strict=True):
             ones = arrays.ones(len(flat), len(place)) if quiet is None else (~quiet).flatten(1).float()
-            counted = counted | (arrays.zeros(flat.shape).index_add(1, place, ones) > 0)
+            counted = counted | (arrays.zeros(flat.shape, dtype=ones.dtype).index_add(1, place, ones) > 0)
         frame.sites[self.name].pointwise = flat.masked_fill(~counted, math.nan).reshape(each.shape)
 
     def _by_place(self, frame: Frame) -> Tensor:

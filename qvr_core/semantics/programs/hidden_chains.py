@@ -231,8 +231,10 @@ def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepCon
         return FamilyDraw(family=step.draw.name.text, args=(), origin=ctx.scope.origin(step.draw.span))
     plates = [*along.axes, state_axis(step.name, states, 1), state_axis(step.name, states, 0)]
     ctx.hidden_reads = []
+    told = len(ctx.scope.diagnostics)
     drawn = check_family(step.draw, family, None, ctx, plates)
-    _check_own_past(step, along, ctx)
+    if len(ctx.scope.diagnostics) == told:
+        _check_own_past(step, along, ctx)
     refuse_whole(drawn, states, element_text(step.name, along, 1), ctx)
     if step.space is not None:
         _check_values(drawn, states, step.space.span, ctx)
