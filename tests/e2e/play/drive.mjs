@@ -101,7 +101,9 @@ try {
     await panel.getByRole("tab", { name: "Posterior" }).click();
     await panel.locator("section.page svg").first().waitFor();
     await panel.getByRole("tab", { name: "Chains" }).click();
-    const row = panel.locator("table tr", { has: page.locator("th", { hasText: /^mu$/ }) }).first();
+    // the other tab has a table with this name, too
+    const chains = panel.locator("table", { has: page.locator("th", { hasText: /^R-hat$/ }) });
+    const row = chains.locator("tr", { has: page.locator("th", { hasText: /^mu$/ }) }).first();
     const mean = Number((await row.locator("td").first().innerText()).replace("−", "-"));
     // the prior is wide: ten values decide, and 1,000 draws leave a standard error of some 0.01
     assert.ok(Math.abs(mean - MEAN) < 0.1, `${mean} is not near ${MEAN}`);
