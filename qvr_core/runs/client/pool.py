@@ -1,7 +1,7 @@
-"""Many runs, a few at a time, the next one without the wait for torch.
+"""Many runs, a few at a time, the next one without the wait for its analyser and sampler.
 
 pool = WorkerPool(limit=2)
-pool.prewarm()                        # optional: an idle worker that has torch loaded
+pool.prewarm()                        # optional: an idle worker that has loaded what every run wants
 run = pool.submit(job, on_event)      # never blocks
 await run.cancel();  await run.wait()
 await pool.close()                    # ends everything
