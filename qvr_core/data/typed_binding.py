@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.needs import Need
+from qvr_core.data.problems import DataProblem
+from qvr_core.data.sets_used import sets_used
 from qvr_core.data.typed.filling import Filled
 from qvr_core.data.typed.labels import Elements
 from qvr_core.data.typed.layout import Layout
+from qvr_core.data.typed.order import check_ascending
 from qvr_core.data.typed.sequence_ends import fill_sequences
 from qvr_core.data.typed.sets import Sets
 from qvr_core.data.typed.sources import Sources
 from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.semantics.types.model import Model, Program
+from qvr_core.semantics.types.shifts import shifted_sets
 
 
 def known_sets(
@@ -24,6 +29,25 @@ def known_sets(
     held = {name: Elements(name, one.size, one.labels, sources.first) for name, one in (before or {}).items()}
     found = Sets(Layout(needs, sources), held).opened()
     return {name: KnownSet(elements.size, elements.labels) for name, elements in found.items()}
+
+
+def whole_sets(
+    found: Mapping[str, KnownSet], opened: Iterable[str], program: Program, model: Model
+) -> dict[str, KnownSet]:
+    """All open sets, of which the data tell those `found`.  Raises `DataProblem` where one that the program speaks of
+    is not among them, or one that it shifts along is not in order."""
+    used = sets_used(program, model)
+    # what only other programs of the file speak of may have any size
+    whole = {**found, **{name: KnownSet(1) for name in opened if name not in found and name not in used}}
+    missing = [name for name in opened if name not in whole]
+    if missing:
+        raise DataProblem(
+            f"nothing that `{program.name}` reads says what the elements of `{missing[0]}` are",
+            path="the data",
+            remedy=f"Declare what runs over it (`data x : {missing[0]}`), or give it a size",
+        )
+    check_ascending(whole, shifted_sets(program))
+    return whole
 
 
 def typed_tensors(

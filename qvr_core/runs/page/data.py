@@ -15,15 +15,12 @@ from qvr_core.data.binding import tensor_of
 from qvr_core.data.json_files import read_json
 from qvr_core.data.needs import Need, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.sets_used import sets_used
 from qvr_core.data.tables import Columns
 from qvr_core.data.typed.csv_text import read_csv
-from qvr_core.data.typed.order import check_ascending
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
-from qvr_core.data.typed_binding import known_sets, typed_tensors, undeclared
+from qvr_core.data.typed_binding import known_sets, typed_tensors, undeclared, whole_sets
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model import Program
-from qvr_core.semantics.types.shifts import shifted_sets
 
 MOST_ROWS = 1_000_000
 Named = str | tuple[str, ...]
@@ -57,18 +54,7 @@ def opened(sources: Sources, program: Program, snapshot: Snapshot) -> dict[str, 
     wanted = open_sets(snapshot.model)
     if not wanted:
         return {}
-    found = known_sets(needs_of(program).all, sources)
-    used = sets_used(program, snapshot.model)
-    found |= {name: KnownSet(1) for name in wanted if name not in found and name not in used}
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        raise DataProblem(
-            f"nothing that `{program.name}` reads says what the elements of `{missing[0]}` are",
-            path="the data",
-            remedy=f"Declare what runs over it (`data x : {missing[0]}`), or give it a size",
-        )
-    check_ascending(found, shifted_sets(program))
-    return found
+    return whole_sets(known_sets(needs_of(program).all, sources), wanted, program, snapshot.model)
 
 
 def bound(sources: Sources, written: Sequence[Need], needs: Sequence[Need]) -> dict[str, Tensor]:

@@ -14,12 +14,11 @@ from qvr_core.data.frames import of_columns
 from qvr_core.data.json_files import read_json
 from qvr_core.data.needs import Need, Needs, names_of, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.sets_used import sets_used
 from qvr_core.data.tables import Columns, read_columns, read_head
 from qvr_core.data.typed.checking import data_notes
-from qvr_core.data.typed.order import check_ascending, sorted_sets
+from qvr_core.data.typed.order import sorted_sets
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
-from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared
+from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared, whole_sets
 from qvr_core.runs.record.config import TABLES, RunConfig
 from qvr_core.runs.record.data_files import path_of, tables_of
 from qvr_core.runs.record.protocol import Job
@@ -85,19 +84,7 @@ def told(
     if data.sources.main is None and not data.sources.named:
         rows = {factor.strip() for factor in program.declared_domain.written.split("*")}
         return {name: KnownSet(job.config.rows if name in rows else SYNTHETIC_ELEMENTS) for name in opened}
-    found = known_sets(needs.all, data.sources, before)
-    used = sets_used(program, snapshot.model)
-    # what only other programs of the file speak of may have any size
-    found |= {name: KnownSet(1) for name in opened if name not in found and name not in used}
-    missing = [name for name in opened if name not in found]
-    if missing:
-        raise DataProblem(
-            f"nothing that `{program.name}` reads says what the elements of `{missing[0]}` are",
-            path="the data",
-            remedy=f"Declare what runs over it (`data x : {missing[0]}`), or give it a size",
-        )
-    check_ascending(found, shifted_sets(program))
-    return found
+    return whole_sets(known_sets(needs.all, data.sources, before), opened, program, snapshot.model)
 
 
 def known_of(job: Job, program: Program, snapshot: Snapshot) -> dict[str, KnownSet]:
