@@ -1,6 +1,6 @@
 """The loop language: expressions of loop variables, and nests of loops that store or accumulate them.
 
-A recorded graph has known shapes, so every index is a linear form of loop variables and of stored whole numbers.
+A graph of arrays has known shapes, so every index is a linear form of loop variables and of stored whole numbers.
 Buffers are written once, or zeroed and then only added to: so a nest may move up to where all that it reads is there.
 """
 

@@ -1,6 +1,6 @@
 """Steps that were written out one behind the other, back in a loop.
 
-A recurrence is recorded step by step: the same statements again and again, at other places and with other numbers.
+A recurrence is traced step by step: the same statements again and again, at other places and with other numbers.
 Where they repeat, one turn is kept, and what differs between turns is counted up with the loop or looked up in a table.
 """
 

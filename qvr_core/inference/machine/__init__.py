@@ -1,1 +1,1 @@
-"""A recorded log density as machine code: loops instead of tensor operations, and the sampler around them."""
+"""A traced log density as machine code: loops instead of tensor operations, and the sampler around them."""

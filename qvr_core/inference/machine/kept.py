@@ -64,7 +64,7 @@ def state_of(module: nn.Module) -> dict[str, Tensor]:
 
 @functools.cache
 def _surroundings() -> tuple[bytes, ...]:
-    """What decides how a program is recorded and lowered: this package to the letter, and versions of others."""
+    """What decides how a program is traced and lowered: this package to the letter, and versions of others."""
     root = Path(qvr_core.__file__).parent
     own = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):

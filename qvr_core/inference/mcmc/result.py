@@ -44,7 +44,7 @@ class MCMCResult:
     remarks: list[str] = field(default_factory=list[str])
     advice: str = "raise target_accept"
     engine: str = ""
-    """What evaluated the density: 'compiled', 'replay' or 'plain'; empty where the draws come from elsewhere."""
+    """What evaluated the density: 'compiled' or 'plain'; empty where the draws come from elsewhere."""
     energy: Tensor | None = None
     """The Hamiltonian that each trajectory began with, (chains, draws)."""
     given: Given | None = field(default=None, repr=False, compare=False)
