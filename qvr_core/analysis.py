@@ -28,20 +28,14 @@ from qvr_core.semantics.modules.unlinked import Unlinked
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR
 from qvr_core.semantics.types.diagnostics import Place
 from qvr_core.semantics.types.failures import failure
-from qvr_core.semantics.types.model import (
-    Composition,
-    Deduction,
-    Export,
-    LetArrow,
-    Model,
-    ObjectModel,
-    Program,
-    Replicated,
-)
+from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.file import Export, LetArrow, Model, ObjectModel, Replicated
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.failures import report
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Document, Layout, units_of
-from qvr_core.syntax.tree import ImportDecl, Placed, Statement, SyntaxProblem
+from qvr_core.syntax.tree.declarations import ImportDecl
+from qvr_core.syntax.tree.units import Placed, Statement, SyntaxProblem
 
 CHARACTERS = 10
 """Of a file, whose analysis is as much work as the check of a line."""

@@ -30,10 +30,11 @@ from qvr_core.runtime.values.recipes import numbers_kept, take
 from qvr_core.semantics.file.open_sets import KnownSet, told_of
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.modules.table import Library
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program as ModelProgram
 from qvr_core.semantics.types.shifts import shifted_sets
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 from qvr_core.workspace import Bundle, Workspace, texts_of
 
 __all__ = ["CheckFailed", "Program", "check", "load", "loads", "parse"]
@@ -156,7 +157,7 @@ class Program:
     def __init__(self, snapshot: Snapshot, data: Mapping[str, Any] | None = None, source: str = "<text>") -> None:
         self.snapshot = snapshot
         self.source = source
-        self.model: m.Model = snapshot.model
+        self.model: Model = snapshot.model
         if opened := open_sets(self.model):
             names = ", ".join(f"`{name}`" for name in opened)
             what = "is an open set: its elements come" if len(opened) == 1 else "are open sets: their elements come"
@@ -204,7 +205,7 @@ class Program:
             raise RuntimeProblem(f"the file has no program, let, morphism or deduction `{name}`")
         return found
 
-    def _built(self, program: m.Program, builder: Builder) -> ProgramModule:
+    def _built(self, program: ModelProgram, builder: Builder) -> ProgramModule:
         """A program that knows the lines of its steps, for errors."""
         built = ProgramModule(program, builder)
         # What another file says is no part of the text: such a program has no name by which it could be kept.

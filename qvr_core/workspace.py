@@ -14,7 +14,7 @@ from qvr_core.semantics.modules.reach import Reach
 from qvr_core.semantics.modules.table import Library
 from qvr_core.syntax.source import split_lines
 from qvr_core.syntax.statements import Document
-from qvr_core.syntax.tree import ImportDecl
+from qvr_core.syntax.tree.declarations import ImportDecl
 
 P = ParamSpec("P")
 T = TypeVar("T")

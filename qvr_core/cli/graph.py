@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from qvr_core.dependence.effects import Adjustment
     from qvr_core.dependence.graph import Graph
     from qvr_core.dependence.separation import Separation, Step
-    from qvr_core.semantics.types.model import Model, Program
+    from qvr_core.semantics.types.model.file import Model
+    from qvr_core.semantics.types.model.programs import Program
 
 app = typer.Typer(add_completion=False)
 

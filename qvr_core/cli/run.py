@@ -27,7 +27,7 @@ from qvr_core.runs.record.protocol import Crashed, Event, Failed, Job
 from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
 from qvr_core.runs.record.settings_file import find_settings
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, RunDirectory, RunStore
-from qvr_core.semantics.types.model import Model
+from qvr_core.semantics.types.model.file import Model
 
 
 class Algorithms(TyperGroup):

@@ -10,21 +10,18 @@ from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import Attention, Ref, Scan
+from qvr_core.semantics.types.model.expressions import Data
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import DataName, Program
+from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
     Ascription,
-    Attention,
-    Data,
-    DataName,
-    FamilyDraw,
     MarginalizeModel,
-    Model,
     ObserveModel,
     PredictModel,
-    Program,
-    Ref,
     SampleModel,
-    Scan,
     Site,
     StepModel,
 )

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from qvr_core.data.needs import reachable
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import LetModel, MarginalizeModel, Model, Program
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel
 from qvr_core.semantics.types.spaces import Finite, Named, Product, Seq, Space
 from qvr_core.semantics.types.walk import all_steps
 

@@ -17,7 +17,8 @@ from qvr_core.data.typed.sequence_ends import fill_sequences
 from qvr_core.data.typed.sets import Sets
 from qvr_core.data.typed.sources import Sources
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types.model import Model, Program
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.shifts import shifted_sets
 
 

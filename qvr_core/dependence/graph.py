@@ -5,9 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.chain_starts import written_in
+from qvr_core.semantics.types.model.arrows import Arrow, ArrowBase, Ref
+from qvr_core.semantics.types.model.expressions import (
+    Bound,
+    Data,
+    Expr,
+    FactorTable,
+    Function,
+    Index,
+    IndexValue,
+    ValueType,
+    Window,
+)
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    Ascription,
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
 from qvr_core.semantics.types.spaces import Finite, Space, factors_of
 from qvr_core.semantics.types.walk import arrows_of, children, operands, values, walk
 
@@ -25,7 +52,7 @@ GIVEN = frozenset({DATA, INPUT, SCORE})
 """What is known whatever is asked: what comes from outside, and scores, which are observed."""
 
 
-def dependence_graph(program: m.Program, model: m.Model) -> Graph:
+def dependence_graph(program: Program, model: Model) -> Graph:
     """The dependence graph of a program of `model`.
 
     A node is a name, with all of its elements.  Its `kind` is 'latent', 'observed', 'predicted', 'summed' (by
@@ -74,10 +101,10 @@ def of_kind(graph: nx.DiGraph[Any], kinds: Iterable[str]) -> set[Any]:
 class _Reader:
     """Takes the steps of one program into its graph."""
 
-    def __init__(self, graph: Graph, model: m.Model, inputs: tuple[str, ...]) -> None:
+    def __init__(self, graph: Graph, model: Model, inputs: tuple[str, ...]) -> None:
         self.graph, self.model, self.inputs = graph, model, inputs
 
-    def take(self, steps: Iterable[m.StepModel]) -> None:
+    def take(self, steps: Iterable[StepModel]) -> None:
         steps = tuple(steps)
         # What is observed may be read above: every name stands before it is read.
         for step in steps:
@@ -85,80 +112,80 @@ class _Reader:
         for step in steps:
             self._connect(step)
 
-    def _bind(self, step: m.StepModel) -> None:
+    def _bind(self, step: StepModel) -> None:
         graph = self.graph
         match step:
-            case m.SampleModel(site=site):
+            case SampleModel(site=site):
                 self._site(site, LATENT)
-            case m.ObserveModel(site=site):
+            case ObserveModel(site=site):
                 self._site(site, OBSERVED)
-            case m.PredictModel(site=site):
+            case PredictModel(site=site):
                 self._site(site, PREDICTED)
-            case m.MarginalizeModel(site=site, body=body):
+            case MarginalizeModel(site=site, body=body):
                 self._site(site, SUMMED)
                 for inner in body:
                     self._bind(inner)
-            case m.LetModel(names=names, value=value, indexed=indexed):
+            case LetModel(names=names, value=value, indexed=indexed):
                 over = _plates_of(value.type) if indexed is None else _sets(each.space for each in indexed.indices)
                 for name in names:
                     add(graph, name, LET, over)
-            case m.ScoreModel(name=name, indices=indices):
+            case ScoreModel(name=name, indices=indices):
                 add(graph, name, SCORE, _sets(each.space for each in indices))
 
-    def _site(self, site: m.Site, kind: str) -> None:
+    def _site(self, site: Site, kind: str) -> None:
         draw = site.draw
-        family = draw.family if isinstance(draw, m.FamilyDraw) else ""
+        family = draw.family if isinstance(draw, FamilyDraw) else ""
         add(self.graph, site.name, kind, plates(site), family)
         for name, _ in site.bound:
             if name != site.name:
                 add(self.graph, name, PART, plates(site))
                 self._edge(site.name, name, 0)
 
-    def _connect(self, step: m.StepModel) -> None:
+    def _connect(self, step: StepModel) -> None:
         match step:
-            case m.LetModel(names=names, indexed=m.IndexedValue(values=each, starts=starts)):
+            case LetModel(names=names, indexed=IndexedValue(values=each, starts=starts)):
                 for k, name in enumerate(names):
                     first = starts[k] if k < len(starts) else ()
                     self._read(name, first, FIRST)
                     self._read(name, (each[k],), LATER if first else ALL)
                 self._declared(step, names)
-            case m.LetModel(names=names):
+            case LetModel(names=names):
                 for name in names:
                     self._read(name, values(step))
                 self._declared(step, names)
-            case m.ScoreModel(name=name):
+            case ScoreModel(name=name):
                 self._read(name, values(step))
                 self._declared(step, (name,))
-            case m.MarginalizeModel(site=site, body=body):
+            case MarginalizeModel(site=site, body=body):
                 self._draw(site)
                 for inner in body:
                     self._connect(inner)
-                observed = [inner.site.name for inner in body if isinstance(inner, m.ObserveModel)]
+                observed = [inner.site.name for inner in body if isinstance(inner, ObserveModel)]
                 for name, places in zip(observed, step.reads or (), strict=False):
                     self._read(name, places)
                     self._edge(site.name, name, 0)
-            case m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site):
+            case SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site):
                 self._draw(site)
 
-    def _draw(self, site: m.Site) -> None:
-        step = m.SampleModel(site=site)
+    def _draw(self, site: Site) -> None:
+        step = SampleModel(site=site)
         first = written_in(site.chain.start) if site.chain is not None else ()
-        drawn = site.draw.args if isinstance(site.draw, m.FamilyDraw) and first else ()
+        drawn = site.draw.args if isinstance(site.draw, FamilyDraw) and first else ()
         later = tuple(value for _, value in drawn)
         self._read(site.name, first, FIRST)
         self._read(site.name, later, LATER)
         self._read(site.name, (value for value in values(step) if not _among(value, (*first, *later))))
         self._declared(step, (site.name,))
-        if isinstance(site.draw, m.ArrowDraw) and site.draw.args is None:
+        if isinstance(site.draw, ArrowDraw) and site.draw.args is None:
             for name in self.inputs:
                 self._edge(name, site.name, 0)
 
-    def _read(self, name: str, exprs: Iterable[m.Expr], elements: str = ALL) -> None:
+    def _read(self, name: str, exprs: Iterable[Expr], elements: str = ALL) -> None:
         for expr in exprs:
             for source, lag, gathered in _reads(expr, frozenset()):
                 self._edge(source, name, lag, elements, gathered)
 
-    def _declared(self, step: m.LetModel | m.ScoreModel | m.SampleModel, names: Iterable[str]) -> None:
+    def _declared(self, step: LetModel | ScoreModel | SampleModel, names: Iterable[str]) -> None:
         """The random variables of the file that stand in a step's arrows."""
         for found in self._variables(step, set()):
             if found not in self.graph:
@@ -166,12 +193,12 @@ class _Reader:
             for each in names:
                 self._edge(found, each, 0)
 
-    def _variables(self, node: m.StepModel | m.Arrow | m.Program, seen: set[str]) -> Iterator[str]:
+    def _variables(self, node: StepModel | Arrow | Program, seen: set[str]) -> Iterator[str]:
         """Names of arrows with a prior: sites of weights, and latent tensors."""
-        below = arrows_of(node) if not isinstance(node, m.ArrowBase) else (node,)
+        below = arrows_of(node) if not isinstance(node, ArrowBase) else (node,)
         for arrow in below:
             for part in walk(arrow, children):
-                name = part.name if isinstance(part, m.Ref) else None
+                name = part.name if isinstance(part, Ref) else None
                 if name is None or name in seen:
                     continue
                 seen.add(name)
@@ -199,15 +226,15 @@ class _Reader:
         )
 
 
-def _among(value: m.Expr, others: Iterable[m.Expr]) -> bool:
+def _among(value: Expr, others: Iterable[Expr]) -> bool:
     return any(value is other for other in others)
 
 
-def plates(site: m.Site) -> tuple[str, ...]:
+def plates(site: Site) -> tuple[str, ...]:
     """The sets that a site runs over."""
     if site.indices:
         return _sets(index.space for index in site.indices)
-    plate = site.ascribed if site.ascription in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) else None
+    plate = site.ascribed if site.ascription in (Ascription.PLATE, Ascription.ROW_DRAWS) else None
     return tuple(each.written for each in (plate, site.iid_over) if each is not None)
 
 
@@ -216,35 +243,35 @@ def _sets(spaces: Iterable[Space]) -> tuple[str, ...]:
     return tuple(factor.nominal or "" for factor in factors if isinstance(factor, Finite))
 
 
-def _plates_of(kind: m.ValueType) -> tuple[str, ...]:
+def _plates_of(kind: ValueType) -> tuple[str, ...]:
     return tuple(set_of(name) for name in kind.indexed if name is not None)
 
 
-def _reads(expr: m.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]]:
+def _reads(expr: Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]]:
     """The names that an expression reads, how many elements earlier, and whether it chooses the elements; `hidden` are
     its own variables."""
     match expr:
-        case m.Bound(name=name) | m.Data(name=name):
+        case Bound(name=name) | Data(name=name):
             if name not in hidden:
                 yield name, 0, False
-        case m.IndexValue(name=name):
+        case IndexValue(name=name):
             # all the values of what is summed out, along an axis of its own
             if "#" in name:
                 yield name.partition("#")[2], 0, False
-        case m.Window():
+        case Window():
             back, inner = 0, expr
-            while isinstance(inner, m.Window):
+            while isinstance(inner, Window):
                 back, inner = back + inner.shift, inner.base
             for name, lag, gathered in _reads(inner, hidden):
                 yield name, lag + back, gathered
-        case m.Index(base=base, indices=indices):
+        case Index(base=base, indices=indices):
             yield from ((name, lag, True) for name, lag, _ in _reads(base, hidden))
             for index in indices:
                 yield from _reads(index, hidden)
-        case m.FactorTable(indices=indices):
+        case FactorTable(indices=indices):
             for part in operands(expr):
                 yield from _reads(part, hidden | {name for name, _ in indices})
-        case m.Function(parameter=parameter, body=body):
+        case Function(parameter=parameter, body=body):
             yield from _reads(body, hidden | {parameter})
         case _:
             for part in operands(expr):

@@ -12,77 +12,105 @@ from qvr_core.diagrams.drawing import Bundle, Drawing, End, misfit, split, sprea
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
 from qvr_core.semantics.scope.bounds import product_text
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Attention,
+    Compose,
+    Dagger,
+    Damaged,
+    DropFactors,
+    Fan,
+    Freeze,
+    FromData,
+    Identity,
+    Instance,
+    Kernel,
+    Last,
+    Lift,
+    LinearMap,
+    MeanOverTime,
+    PartialTrace,
+    Ref,
+    Repeat,
+    Residual,
+    Scan,
+    Sort,
+    Stack,
+    TakeFactor,
+    Tensor,
+)
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Named, Seq, factors_of, is_unknown, product
 
 MANY_COPIES = 6
 """`fan(f)` over more copies than this is one node `f × n`."""
 
 
-def expand(drawing: Drawing, arrow: m.Arrow, bundle: Bundle, place: Origin | None = None) -> Bundle:
+def expand(drawing: Drawing, arrow: Arrow, bundle: Bundle, place: Origin | None = None) -> Bundle:
     """Draw `arrow` on the loose ends `bundle`; the loose ends of its result.  `place` is where the two meet."""
     match arrow:
-        case m.Ref():
+        case Ref():
             return follow(drawing, arrow, bundle, place)
-        case m.Instance(name=name, program=program):
+        case Instance(name=name, program=Program() as program):
             with drawing.used_at(arrow.origin):
                 box = Box(id=name, kind="program", label=name)
                 return drawing.framed(box, program, bundle, lambda: drawing.expand_program(drawing, program, bundle))
-        case m.Lift(arrow=inner):
+        case Lift(arrow=inner):
             ends = expand(drawing, inner, bundle, place)
             return (replace(ends[0], space=arrow.codomain),) if len(ends) == 1 else ends
-        case m.Compose(stages=stages) if crowded(drawing, arrow, stages):
+        case Compose(stages=stages) if crowded(drawing, arrow, stages):
             return in_frames(drawing, arrow, bundle, place)
-        case m.Compose(stages=stages, operators=operators):
+        case Compose(stages=stages, operators=operators):
             for stage, at in zip(stages, (place, *operators), strict=False):
                 bundle = expand(drawing, stage, bundle, at)
             return bundle
-        case m.Tensor(factors=factors) if crowded(drawing, arrow, factors):
+        case Tensor(factors=factors) if crowded(drawing, arrow, factors):
             shares = split(bundle, [factor.domain for factor in factors])
             return beside_in_frames(drawing, arrow, factors, shares, place)
-        case m.Tensor(factors=factors):
+        case Tensor(factors=factors):
             shares = split(bundle, [factor.domain for factor in factors])
             return joined(expand(drawing, factor, share, place) for factor, share in zip(factors, shares, strict=True))
-        case m.Fan(branches=branches, replicated=replicated):
+        case Fan(branches=branches, replicated=replicated):
             if replicated is not None and len(branches) > MANY_COPIES:
                 return copies(drawing, arrow, replicated, bundle, place)
             if crowded(drawing, arrow, branches):
                 return beside_in_frames(drawing, arrow, branches, [bundle] * len(branches), place)
             return joined(expand(drawing, branch, bundle, place) for branch in branches)
-        case m.Scan():
+        case Scan():
             return scan(drawing, arrow, bundle, place)
-        case m.Stack(body=body, count=count):
+        case Stack(body=body, count=count):
             box = Box(id="stack", kind="stack", label=f"stack × {count}, fresh copies", origin=arrow.origin)
             with drawing.inside(box):
                 return expand(drawing, body, bundle, place)
-        case m.Repeat(body=body, count=count):
+        case Repeat(body=body, count=count):
             times = "n_steps" if count is None else count
             box = Box(id="repeat", kind="repeat", label=f"repeat × {times}, same weights", origin=arrow.origin)
             with drawing.inside(box):
                 return expand(drawing, body, bundle, place)
-        case m.Residual(body=body):
+        case Residual(body=body):
             inner = expand(drawing, body, bundle, place)
             return operator(drawing, arrow, "+", "residual", (*bundle, *inner))
-        case m.Identity():
+        case Identity():
             return bundle
-        case m.Last() | m.MeanOverTime():
-            name = "last" if isinstance(arrow, m.Last) else "mean_over_time"
+        case Last() | MeanOverTime():
+            name = "last" if isinstance(arrow, Last) else "mean_over_time"
             return operator(drawing, arrow, name, name, bundle)
-        case m.TakeFactor(base=base, index=index, field=field):
+        case TakeFactor(base=base, index=index, field=field):
             whole = expand(drawing, base, bundle, place)
             if len(whole) > index and len(whole) > 1:
                 return (whole[index],)
             return operator(drawing, arrow, f".{field}", f"take_{field}", whole)
-        case m.Freeze(base=base) | m.Dagger(base=base):
+        case Freeze(base=base) | Dagger(base=base):
             return suffixed(drawing, arrow, base, type(arrow).__name__.lower(), bundle, place)
-        case m.PartialTrace(base=base, over=over):
+        case PartialTrace(base=base, over=over):
             return suffixed(drawing, arrow, base, f"trace({over.written})", bundle, place)
-        case m.DropFactors(base=base):
+        case DropFactors(base=base):
             return suffixed(drawing, arrow, base, "marginalize", bundle, place)
-        case m.FromData(source=source):
+        case FromData(source=source):
             return operator(drawing, arrow, f'from_data("{source}")', "from_data", bundle, kind="data")
-        case m.Damaged():
+        case Damaged():
             return operator(drawing, arrow, "?", "damaged", bundle, kind="damaged")
         case _:
             return leaf(drawing, arrow, arrow.origin, bundle, place)
@@ -92,17 +120,17 @@ def joined(bundles: Iterable[Bundle]) -> Bundle:
     return tuple(end for bundle in bundles for end in bundle)
 
 
-def crowded(drawing: Drawing, arrow: m.Arrow, several: Sequence[m.Arrow]) -> bool:
+def crowded(drawing: Drawing, arrow: Arrow, several: Sequence[Arrow]) -> bool:
     """Whether there are too many stages or branches to draw them all."""
     return len(several) > MOST_BESIDE and not drawing.budget.covers(arrow)
 
 
-def sections(several: Sequence[m.Arrow]) -> Iterator[slice]:
+def sections(several: Sequence[Arrow]) -> Iterator[slice]:
     step = math.ceil(len(several) / MOST_BESIDE)
     return (slice(start, start + step) for start in range(0, len(several), step))
 
 
-def in_frames(drawing: Drawing, arrow: m.Compose, bundle: Bundle, place: Origin | None) -> Bundle:
+def in_frames(drawing: Drawing, arrow: Compose, bundle: Bundle, place: Origin | None) -> Bundle:
     """A long composite as frames of neighbouring stages."""
     for part in sections(arrow.stages):
         stages, operators = arrow.stages[part], arrow.operators[part.start : part.stop - 1]
@@ -115,8 +143,8 @@ def in_frames(drawing: Drawing, arrow: m.Compose, bundle: Bundle, place: Origin 
 
 def beside_in_frames(
     drawing: Drawing,
-    arrow: m.Tensor | m.Fan,
-    several: Sequence[m.Arrow],
+    arrow: Tensor | Fan,
+    several: Sequence[Arrow],
     shares: Sequence[Bundle],
     place: Origin | None,
 ) -> Bundle:
@@ -126,7 +154,7 @@ def beside_in_frames(
         branches, given = several[part], shares[part]
         codomains = [branch.codomain for branch in branches]
         space = product((None, codomain.space) for codomain in codomains)
-        section = m.Fan(
+        section = Fan(
             domain=arrow.domain,
             codomain=Named(space, product_text(codomains, space)),
             sort=arrow.sort,
@@ -144,16 +172,16 @@ def beside_in_frames(
     return tuple(made)
 
 
-def each(drawing: Drawing, branches: Sequence[m.Arrow], shares: Sequence[Bundle], place: Origin | None) -> Bundle:
+def each(drawing: Drawing, branches: Sequence[Arrow], shares: Sequence[Bundle], place: Origin | None) -> Bundle:
     return joined(expand(drawing, branch, share, place) for branch, share in zip(branches, shares, strict=True))
 
 
-def section_box(what: str, part: slice, several: Sequence[m.Arrow]) -> Box:
+def section_box(what: str, part: slice, several: Sequence[Arrow]) -> Box:
     label = f"{what} {part.start + 1} to {part.start + len(several)}"
     return Box(id=what, kind="let", label=label, origin=several[0].origin)
 
 
-def follow(drawing: Drawing, ref: m.Ref, bundle: Bundle, place: Origin | None) -> Bundle:
+def follow(drawing: Drawing, ref: Ref, bundle: Bundle, place: Origin | None) -> Bundle:
     """A name: a declared arrow is a node, a let and a program are drawn in its place."""
     name, model = ref.name, drawing.model
     if name in drawing.following:
@@ -177,13 +205,13 @@ def follow(drawing: Drawing, ref: m.Ref, bundle: Bundle, place: Origin | None) -
 
 
 def leaf(
-    drawing: Drawing, arrow: m.Arrow, use: Origin, bundle: Bundle, place: Origin | None, *, suffix: str = ""
+    drawing: Drawing, arrow: Arrow, use: Origin, bundle: Bundle, place: Origin | None, *, suffix: str = ""
 ) -> Bundle:
     """A declared arrow.  The same deterministic arrow on the same inputs is the same value, so it is the same node;
     a sampled one draws anew."""
     declared = arrow_name(arrow)
     key = drawing.key(declared, suffix, bundle)
-    known = drawing.made.get(key) if arrow.sort is not m.Sort.SAMPLED else None
+    known = drawing.made.get(key) if arrow.sort is not Sort.SAMPLED else None
     node = known or drawing.add(
         Node(
             id=declared,
@@ -202,32 +230,32 @@ def leaf(
     return (End(node, arrow.codomain),)
 
 
-def arrow_detail(arrow: m.Arrow) -> str:
+def arrow_detail(arrow: Arrow) -> str:
     """`Embedded 64 -> Hidden 128 ~ Normal`."""
     match arrow:
-        case m.Kernel(family=str() as family):
+        case Kernel(family=str() as family):
             return f"{arrow_type(arrow)} ~ {family}"
-        case m.Attention(heads=heads, causal=causal):
+        case Attention(heads=heads, causal=causal):
             return f"{arrow_type(arrow)}, {heads} heads{', causal' if causal else ''}"
         case _:
             return arrow_type(arrow)
 
 
-def arrow_note(arrow: m.Arrow) -> str:
+def arrow_note(arrow: Arrow) -> str:
     """What the arrow is, in a word or two."""
     match arrow:
-        case m.Kernel(family=str() as family):
+        case Kernel(family=str() as family):
             return f"~ {family}"
-        case m.Kernel():
+        case Kernel():
             return "rows"
-        case m.LinearMap():
+        case LinearMap():
             return "linear"
         case _:
             return type(arrow).__name__.lower()
 
 
 def operator(
-    drawing: Drawing, arrow: m.Arrow, label: str, name: str, bundle: Bundle, *, kind: str = "operator"
+    drawing: Drawing, arrow: Arrow, label: str, name: str, bundle: Bundle, *, kind: str = "operator"
 ) -> Bundle:
     """A node for something that has no weights of its own."""
     key = drawing.key(label, bundle)
@@ -240,18 +268,16 @@ def operator(
     return (End(node, arrow.codomain),)
 
 
-def suffixed(
-    drawing: Drawing, arrow: m.Arrow, base: m.Arrow, suffix: str, bundle: Bundle, place: Origin | None
-) -> Bundle:
+def suffixed(drawing: Drawing, arrow: Arrow, base: Arrow, suffix: str, bundle: Bundle, place: Origin | None) -> Bundle:
     """`f.dagger` of a declared arrow is one node; of a composite, a node after it."""
-    if isinstance(base, m.Ref) and base.name in drawing.model.arrows:
+    if isinstance(base, Ref) and base.name in drawing.model.arrows:
         held = drawing.model.arrows[base.name]
         turned = replace(held, domain=arrow.domain, codomain=arrow.codomain)
         return leaf(drawing, turned, arrow.origin, bundle, place, suffix=f".{suffix}")
     return operator(drawing, arrow, f".{suffix}", "suffix", expand(drawing, base, bundle, place))
 
 
-def copies(drawing: Drawing, fan: m.Fan, replicated: str, bundle: Bundle, place: Origin | None) -> Bundle:
+def copies(drawing: Drawing, fan: Fan, replicated: str, bundle: Bundle, place: Origin | None) -> Bundle:
     count = len(fan.branches)
     node = drawing.add(
         Node(
@@ -269,7 +295,7 @@ def copies(drawing: Drawing, fan: m.Fan, replicated: str, bundle: Bundle, place:
     return (End(node, fan.codomain),)
 
 
-def scan(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | None) -> Bundle:
+def scan(drawing: Drawing, arrow: Scan, bundle: Bundle, place: Origin | None) -> Bundle:
     """A frame around the cell, whose result returns to it at the next step."""
     direction = "← from the end" if arrow.backward else "→"
     emits = ", every state" if arrow.emit_all else ""
@@ -302,20 +328,20 @@ def sequence_of(named: Named) -> Named:
     return Named(Seq(named.space), f"Seq {named.written}")
 
 
-def is_declared(arrow: m.Arrow, model: m.Model) -> bool:
+def is_declared(arrow: Arrow, model: Model) -> bool:
     match arrow:
-        case m.Ref(name=name):
+        case Ref(name=name):
             return name in model.arrows
-        case m.Lift(arrow=inner):
+        case Lift(arrow=inner):
             return is_declared(inner, model)
         case _:
             return False
 
 
-def cell_node(drawing: Drawing, arrow: m.Scan, bundle: Bundle, place: Origin | None) -> Bundle:
+def cell_node(drawing: Drawing, arrow: Scan, bundle: Bundle, place: Origin | None) -> Bundle:
     """A cell that is one declared arrow: its state comes by a wire of its own, so only the item is compared."""
-    cell = arrow.cell.arrow if isinstance(arrow.cell, m.Lift) else arrow.cell
-    assert isinstance(cell, m.Ref)
+    cell = arrow.cell.arrow if isinstance(arrow.cell, Lift) else arrow.cell
+    assert isinstance(cell, Ref)
     held = drawing.model.arrows[cell.name]
     ends = leaf(drawing, replace(held, domain=arrow.item), cell.origin, bundle, place)
     node = drawing.node(ends[0].node)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import Arrow, Instance, Ref
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import arrow_named, arrows_of, parts
 
 MOST_NODES = 1000
@@ -19,19 +21,19 @@ MOST_BESIDE = 50
 class Budget:
     """The nodes that may still be drawn, and how many each declaration of a model comes to."""
 
-    model: m.Model
+    model: Model
     left: int = MOST_NODES
     _counts: dict[str, int] = field(default_factory=dict[str, int])
 
-    def covers(self, arrow: m.Arrow | m.Program) -> bool:
+    def covers(self, arrow: Arrow | Program) -> bool:
         return self.count(arrow) <= self.left
 
-    def count(self, arrow: m.Arrow | m.Program) -> int:
+    def count(self, arrow: Arrow | Program) -> int:
         """Nodes that an arrow comes to when everything in it is drawn."""
         self._count_parts(arrow)
         return self._sum(arrow)
 
-    def _count_parts(self, root: m.Arrow | m.Program) -> None:
+    def _count_parts(self, root: Arrow | Program) -> None:
         """Count every declaration that `root` is made of, the innermost first: no chain of them is too long."""
         entered: set[str] = set()
         pending = list(_names(root))
@@ -48,26 +50,26 @@ class Budget:
             if name not in self._counts:
                 self._counts[name] = 1 if target is None else self._sum(target)
 
-    def _sum(self, arrow: m.Arrow | m.Program) -> int:
+    def _sum(self, arrow: Arrow | Program) -> int:
         match arrow:
-            case m.Program(steps=steps):
+            case Program(steps=steps):
                 return len(steps) + sum(map(self._sum, arrows_of(arrow)))
-            case m.Instance(program=program):
+            case Instance(program=Program() as program):
                 return self._sum(program)
-            case m.Ref(name=name):
+            case Ref(name=name):
                 return self._counts.get(name, 1)
             case _:
                 return sum(map(self._sum, parts(arrow))) or 1
 
 
-def _names(arrow: m.Arrow | m.Program) -> Iterator[str]:
+def _names(arrow: Arrow | Program) -> Iterator[str]:
     """The declarations that an arrow is made of by name."""
-    pending: list[m.Arrow | m.Program] = [arrow]
+    pending: list[Arrow | Program] = [arrow]
     while pending:
         match pending.pop():
-            case m.Ref(name=name):
+            case Ref(name=name):
                 yield name
-            case m.Instance(program=m.Program() as program) | (m.Program() as program):
+            case Instance(program=Program() as program) | (Program() as program):
                 pending += arrows_of(program)
             case other:
                 pending += parts(other)

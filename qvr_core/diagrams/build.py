@@ -14,8 +14,10 @@ from qvr_core.diagrams.drawing import Bundle, Drawing, End, spread
 from qvr_core.diagrams.fold import folded
 from qvr_core.diagrams.graph import Diagram, Node, Sheet, mark_shared, put
 from qvr_core.diagrams.labels import arrow_type, caption
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Named, factor_count
 from qvr_core.syntax.placing import units_of
 
@@ -31,7 +33,7 @@ class NoDiagram(Exception):
 
 
 def build(
-    source: Snapshot | m.Model,
+    source: Snapshot | Model,
     name: str | None = None,
     *,
     collapse: bool = True,
@@ -44,11 +46,11 @@ def build(
     it, those do that would make it more than `budget.MOST_NODES`.  With `fold`, long chains stand as their two ends.
     Raises `NoDiagram` with a message for the user.
     """
-    model = source if isinstance(source, m.Model) else source.model
+    model = source if isinstance(source, Model) else source.model
     name = main_name(model) if name is None else name
     graph = Diagram()
     drawing = Drawing(model, graph, Budget(model), opened, programs.run)
-    drawing.written = {} if isinstance(source, m.Model) else steps_written(source)
+    drawing.written = {} if isinstance(source, Model) else steps_written(source)
     if name in model.programs:
         sheet = draw_program(drawing, model.programs[name])
     else:
@@ -66,7 +68,7 @@ def steps_written(snapshot: Snapshot) -> dict[int, object]:
     return {placed.uid: placed.unit.node for placed in units if getattr(placed.unit.node, "binders", ())}
 
 
-def main_name(model: m.Model) -> str:
+def main_name(model: Model) -> str:
     """What is drawn where nothing is named: the first export, else the last program or let."""
     if model.exports:
         return model.exports[0].name
@@ -76,12 +78,12 @@ def main_name(model: m.Model) -> str:
     raise NoDiagram("This file declares no let and no program, so there is nothing to draw.")
 
 
-def drawable(model: m.Model) -> list[str]:
+def drawable(model: Model) -> list[str]:
     """Names that `build` takes, in file order."""
     return [name for name in model.order if name in model.programs or name in model.lets or name in model.arrows]
 
 
-def arrow_named(model: m.Model, name: str) -> m.Arrow:
+def arrow_named(model: Model, name: str) -> Arrow:
     if name in model.lets:
         return model.lets[name].arrow
     if name in model.arrows:
@@ -93,7 +95,7 @@ def arrow_named(model: m.Model, name: str) -> m.Arrow:
     raise NoDiagram(f"There is no let, program or morphism called '{name}'. Known: {known}.")
 
 
-def draw_arrow(drawing: Drawing, name: str, arrow: m.Arrow) -> Sheet:
+def draw_arrow(drawing: Drawing, name: str, arrow: Arrow) -> Sheet:
     kind = "let" if name in drawing.model.lets else "morphism"
     origin = drawing.model.lets[name].origin if kind == "let" else arrow.origin
     ends = expand(drawing, arrow, inputs(drawing, arrow.domain, origin))
@@ -113,7 +115,7 @@ def inputs(drawing: Drawing, domain: Named, origin: Origin) -> Bundle:
     return tuple(ends)
 
 
-def draw_program(drawing: Drawing, program: m.Program) -> Sheet:
+def draw_program(drawing: Drawing, program: Program) -> Sheet:
     sheet = Sheet(program.name, "program", arrow_type(program))
     drawing.following = (program.name,)
     ends = programs.run(drawing, program, program_inputs(drawing, program))
@@ -131,7 +133,7 @@ def draw_program(drawing: Drawing, program: m.Program) -> Sheet:
     return sheet
 
 
-def program_inputs(drawing: Drawing, program: m.Program) -> Bundle:
+def program_inputs(drawing: Drawing, program: Program) -> Bundle:
     """Named inputs by their names, unnamed ones by their spaces; none where the body never reads them."""
     if not program.uses_input:
         return ()

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from qvr_core.diagrams.budget import MOST_NODES, Budget
 from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, connect, drawn_box, put
 from qvr_core.diagrams.labels import caption, columns
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import size_text, space_text
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Named, Product, Seq, factors_of, item_of, product
 from qvr_core.semantics.types.subspace import fit
 
@@ -35,12 +37,12 @@ Bundle = tuple[End, ...]
 
 @dataclass(slots=True)
 class Drawing:
-    model: m.Model
+    model: Model
     graph: Diagram
     budget: Budget
     opened: Collection[str]
     """Frames to draw whatever they come to."""
-    expand_program: Callable[[Drawing, m.Program, Bundle], Bundle]
+    expand_program: Callable[[Drawing, Program, Bundle], Bundle]
     boxes: dict[str, Box] = field(default_factory=dict[str, Box])
     box: str | None = None
     uses: tuple[Origin, ...] = ()
@@ -104,7 +106,7 @@ class Drawing:
             if wire not in self.graph.between(end.node, target):
                 connect(self.graph, end.node, target, wire)
 
-    def framed(self, box: Box, arrow: m.Arrow | m.Program, bundle: Bundle, draw: Callable[[], Bundle]) -> Bundle:
+    def framed(self, box: Box, arrow: Arrow | Program, bundle: Bundle, draw: Callable[[], Bundle]) -> Bundle:
         """What `draw` draws of `arrow`, in a frame; where that would be too much, a node that says how much it is."""
         name, count = self.fresh(box.id), self.budget.count(arrow)
         if name in self.opened:

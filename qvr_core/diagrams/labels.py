@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.axes import CONTRACTED
+from qvr_core.semantics.types.model.arrows import Arrow, Dagger, Freeze, Instance, Lift, Ref, Scan, Stack
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Contract,
+    Data,
+    Expr,
+    FactorTable,
+    FieldOf,
+    Function,
+    Index,
+    IndexValue,
+    ListOf,
+    Matrix,
+    Method,
+    Scatter,
+    Window,
+)
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ArrowDraw, DrawModel
 from qvr_core.semantics.types.spaces import Finite, Linear, Named, Space, is_unknown, item_of, width
 
 OPERATORS = {
@@ -28,55 +51,55 @@ def caption(named: Named) -> str:
     return f"{named.written} {size}"
 
 
-def arrow_type(arrow: m.Arrow | m.Program) -> str:
+def arrow_type(arrow: Arrow | Program) -> str:
     return f"{caption(arrow.domain)} {arrow.sort.value} {caption(arrow.codomain)}"
 
 
-def expression(expr: m.Expr, tightness: int = 0) -> str:
+def expression(expr: Expr, tightness: int = 0) -> str:
     """Arithmetic as the user would write it."""
     match expr:
-        case m.Constant(value=str() as value):
+        case Constant(value=str() as value):
             return f'"{value}"'
-        case m.Constant(value=value):
+        case Constant(value=value):
             return f"{value:g}" if isinstance(value, float) else str(value)
-        case m.Bound(name=name) | m.Data(name=name):
+        case Bound(name=name) | Data(name=name):
             return name
-        case m.Matrix(arrow=arrow):
+        case Matrix(arrow=arrow):
             return arrow_name(arrow)
-        case m.Apply(arrow=arrow, args=args):
+        case Apply(arrow=arrow, args=args):
             return f"{arrow_name(arrow)}({listed(args)})"
-        case m.Builtin(function="neg", args=(operand,)):
+        case Builtin(function="neg", args=(operand,)):
             return f"-{expression(operand, 5)}"
-        case m.Builtin(function=function, args=(left, right)) if function in OPERATORS:
+        case Builtin(function=function, args=(left, right)) if function in OPERATORS:
             sign, binds = OPERATORS[function]
             text = f"{expression(left, binds)} {sign} {expression(right, binds + 1)}"
             return f"({text})" if binds < tightness else text
-        case m.Builtin(function=function, args=args, keywords=keywords):
+        case Builtin(function=function, args=args, keywords=keywords):
             named = [f"{key}={expression(value)}" for key, value in keywords]
             return f"{function}({', '.join([*map(expression, args), *named])})"
-        case m.Index(base=base, indices=indices):
+        case Index(base=base, indices=indices):
             return f"{expression(base, 9)}[{listed(indices)}]"
-        case m.Arrange(base=base):
+        case Arrange(base=base):
             return expression(base, tightness)
-        case m.IndexValue(name=name):
+        case IndexValue(name=name):
             return name
-        case m.Window(base=base, index=index, shift=shift):
+        case Window(base=base, index=index, shift=shift):
             return f"{expression(base, 9)}[{index} - {shift}]" if shift else f"{expression(base, 9)}[{index}]"
-        case m.Contract(factors=factors, axes=axes) if any(CONTRACTED in names for names in axes):
+        case Contract(factors=factors, axes=axes) if any(CONTRACTED in names for names in axes):
             return f"matmul({listed(factors)})"
-        case m.Contract(factors=factors):
+        case Contract(factors=factors):
             return f"sum({' * '.join(expression(factor, 4) for factor in factors)})"
-        case m.Scatter(body=body):
+        case Scatter(body=body):
             return f"sum({expression(body)})"
-        case m.FieldOf(base=base, field=field):
+        case FieldOf(base=base, field=field):
             return f"{expression(base, 9)}.{field}"
-        case m.Method(base=base, method=method, args=args):
+        case Method(base=base, method=method, args=args):
             return f"{expression(base, 9)}.{method}({listed(args)})"
-        case m.ListOf(items=items):
+        case ListOf(items=items):
             return f"[{listed(items)}]"
-        case m.Function(parameter=parameter, body=body):
+        case Function(parameter=parameter, body=body):
             return f"{parameter} -> {expression(body)}"
-        case m.FactorTable(indices=indices):
+        case FactorTable(indices=indices):
             return f"factor {', '.join(name for name, _ in indices)} in …"
         case _:
             return "…"
@@ -86,33 +109,33 @@ def short(text: str, limit: int = 36) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def listed(items: tuple[m.Expr, ...]) -> str:
+def listed(items: tuple[Expr, ...]) -> str:
     return ", ".join(expression(item) for item in items)
 
 
-def arrow_name(arrow: m.Arrow) -> str:
+def arrow_name(arrow: Arrow) -> str:
     """A short name for an arrow: its own, or that of its combinator."""
     match arrow:
-        case m.Ref(name=name) | m.Instance(name=name):
+        case Ref(name=name) | Instance(name=name):
             return name
-        case m.Lift(arrow=inner):
+        case Lift(arrow=inner):
             return arrow_name(inner)
-        case m.Scan(cell=cell):
+        case Scan(cell=cell):
             return f"scan({arrow_name(cell)})"
-        case m.Stack(body=body, count=count):
+        case Stack(body=body, count=count):
             return f"stack({arrow_name(body)}, {count})"
-        case m.Dagger(base=base):
+        case Dagger(base=base):
             return f"{arrow_name(base)}.dagger"
-        case m.Freeze(base=base):
+        case Freeze(base=base):
             return f"{arrow_name(base)}.freeze"
         case _:
             return getattr(arrow, "name", type(arrow).__name__.lower())
 
 
-def draw_text(draw: m.DrawModel) -> str:
+def draw_text(draw: DrawModel) -> str:
     """`Normal(0, 1)`, or the arrow's name."""
     match draw:
-        case m.FamilyDraw(family=family, args=args):
+        case FamilyDraw(family=family, args=args):
             return f"{family}({', '.join(expression(value) for _, value in args)})"
-        case m.ArrowDraw(arrow=arrow):
+        case ArrowDraw(arrow=arrow):
             return arrow_name(arrow)

@@ -10,15 +10,41 @@ from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect, put
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.chain_starts import written_in
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Bound,
+    Data,
+    Expr,
+    FactorTable,
+    Function,
+    IndexValue,
+    Matrix,
+    Window,
+)
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    Ascription,
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
 from qvr_core.semantics.types.spaces import Named, Unknown
 from qvr_core.semantics.types.walk import operands, sites
 from qvr_core.semantics.types.walk import values as operations
 from qvr_core.syntax.printer import to_text
-from qvr_core.syntax.tree import Binder, LetStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
+from qvr_core.syntax.tree.arithmetic import Binder
+from qvr_core.syntax.tree.steps import LetStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
 
 DRAWS = (SampleStep, ObserveStep, PredictStep, MarginalizeStep)
 
@@ -36,9 +62,9 @@ class Scope:
     standing: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def run(drawing: Drawing, program: m.Program, bundle: Bundle) -> Bundle:
+def run(drawing: Drawing, program: Program, bundle: Bundle) -> Bundle:
     """Draw the body of `program` on `bundle`; the loose ends of what it returns."""
-    scope = Scope(drawing, bundle, ahead=frozenset(site.name for site in sites(program.steps, m.ObserveModel)))
+    scope = Scope(drawing, bundle, ahead=frozenset(site.name for site in sites(program.steps, ObserveModel)))
     named = [given for given in program.inputs if given.name is not None]
     if named and len(named) == len(program.inputs):
         shares = split(bundle, [given.space for given in named])
@@ -50,7 +76,7 @@ def run(drawing: Drawing, program: m.Program, bundle: Bundle) -> Bundle:
     return tuple(end for _, name in program.returns for end in scope.bound.get(name, ()))
 
 
-def pad(scope: Scope, lengths: m.Expr, drawn: set[str]) -> None:
+def pad(scope: Scope, lengths: Expr, drawn: set[str]) -> None:
     """The valid lengths go to every attention that the body has drawn."""
     looking = [name for name in sorted(drawn) if scope.drawing.node(name).note.startswith("attention")]
     for end in values(scope, lengths):
@@ -58,23 +84,23 @@ def pad(scope: Scope, lengths: m.Expr, drawn: set[str]) -> None:
             connect(scope.drawing.graph, end.node, name, Wire(label=expression(lengths), kind="index"))
 
 
-def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:
+def steps(scope: Scope, body: Sequence[StepModel]) -> None:
     for index, step in enumerate(body):
         if scope.drawing.budget.left <= 0 and len(body) - index > 1:
             return left_out(scope, body[index:])
         match step:
-            case m.SampleModel(site=site):
+            case SampleModel(site=site):
                 sample(scope, site)
-            case m.ObserveModel(site=site):
+            case ObserveModel(site=site):
                 with plate(scope, site):
                     scope.bound[site.name] = observed(scope, site)
-            case m.PredictModel(site=site):
+            case PredictModel(site=site):
                 sample(scope, site, "predicted")
-            case m.MarginalizeModel():
+            case MarginalizeModel():
                 marginalize(scope, step)
-            case m.LetModel():
+            case LetModel():
                 let(scope, step)
-            case m.ScoreModel(name=name, value=value, origin=origin):
+            case ScoreModel(name=name, value=value, origin=origin):
                 text = expression(value)
                 node = scope.drawing.add(
                     Node(id=name, kind="score", label=name, note=short(text), detail=text, origin=origin)
@@ -83,28 +109,28 @@ def steps(scope: Scope, body: Sequence[m.StepModel]) -> None:
                 scope.bound[name] = (End(node, unknown(), name),)
 
 
-def left_out(scope: Scope, body: Sequence[m.StepModel]) -> None:
+def left_out(scope: Scope, body: Sequence[StepModel]) -> None:
     """One node for the steps that are too many to draw."""
     label = f"{len(body):,} more steps"
     node = scope.drawing.add(Node(id="more", kind="box", label=label, detail=label))
     for step in body:
         match step:
-            case m.LetModel(names=names):
+            case LetModel(names=names):
                 bound = names
-            case m.ScoreModel(name=name):
+            case ScoreModel(name=name):
                 bound = (name,)
             case (
-                m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
-                | m.MarginalizeModel(site=site)
+                SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
+                | MarginalizeModel(site=site)
             ):  # fmt: skip
                 bound = (site.name, *(name for name, _ in site.bound))
         scope.bound |= {name: (End(node, unknown(), name),) for name in bound}
 
 
-def sample(scope: Scope, site: m.Site, role: str = "latent") -> None:
+def sample(scope: Scope, site: Site, role: str = "latent") -> None:
     """A draw from a named arrow names the wire that leaves the arrow; a draw from a family is a node."""
     drawing = scope.drawing
-    if not isinstance(site.draw, m.ArrowDraw):
+    if not isinstance(site.draw, ArrowDraw):
         with plate(scope, site):
             node = family_site(scope, site, role)
             bind(scope, site, (End(node, site.bound[0][1]),) if site.bound else ())
@@ -120,7 +146,7 @@ def sample(scope: Scope, site: m.Site, role: str = "latent") -> None:
     bind(scope, site, ends)
 
 
-def bind(scope: Scope, site: m.Site, ends: Bundle) -> None:
+def bind(scope: Scope, site: Site, ends: Bundle) -> None:
     if len(site.bound) == 1:
         ((name, space),) = site.bound
         whole = (replace(ends[0], space=space),) if len(ends) == 1 else ends
@@ -130,14 +156,14 @@ def bind(scope: Scope, site: m.Site, ends: Bundle) -> None:
         scope.bound[name] = tuple(End(end.node, space, name) for end in share)
 
 
-def drawn(scope: Scope, draw: m.ArrowDraw) -> Bundle:
+def drawn(scope: Scope, draw: ArrowDraw) -> Bundle:
     given = scope.input if draw.args is None else values(scope, *draw.args)
     with scope.drawing.used_at(draw.origin):
         return expand(scope.drawing, draw.arrow, given, draw.origin)
 
 
-def observed(scope: Scope, site: m.Site) -> Bundle:
-    if not isinstance(site.draw, m.ArrowDraw):
+def observed(scope: Scope, site: Site) -> Bundle:
+    if not isinstance(site.draw, ArrowDraw):
         return (End(family_site(scope, site, "observed"), site_space(site)),)
     ends = drawn(scope, site.draw)
     node = site_node(scope, site, "observed", detail="")
@@ -145,10 +171,10 @@ def observed(scope: Scope, site: m.Site) -> Bundle:
     return (End(node, site_space(site)),)
 
 
-def family_site(scope: Scope, site: m.Site, role: str) -> str:
+def family_site(scope: Scope, site: Site, role: str) -> str:
     node = site_node(scope, site, role, detail=written_draw(scope.drawing, site))
     chain = site.chain
-    given = [value for _, value in site.draw.args] if isinstance(site.draw, m.FamilyDraw) else []
+    given = [value for _, value in site.draw.args] if isinstance(site.draw, FamilyDraw) else []
     given += written_in(chain.start) if chain is not None else ()
     if given:
         scope.drawing.wire(tuple(end for end in values(scope, *given) if end.node != node), node)
@@ -162,13 +188,13 @@ def looks_back(scope: Scope, node: str, lag: int) -> None:
     connect(scope.drawing.graph, node, node, Wire(label=f"{lag} back", kind="state"))
 
 
-def written_draw(drawing: Drawing, site: m.Site) -> str:
+def written_draw(drawing: Drawing, site: Site) -> str:
     """The draw of a step as its line writes it where the step has indices, else as the model has it."""
     step = drawing.written.get(site.origin.unit)
     return to_text(step.draw) if isinstance(step, DRAWS) and step.binders else draw_text(site.draw)
 
 
-def site_node(scope: Scope, site: m.Site, role: str, detail: str) -> str:
+def site_node(scope: Scope, site: Site, role: str, detail: str) -> str:
     made = Node(
         id=site.name,
         kind="site",
@@ -190,7 +216,7 @@ def site_node(scope: Scope, site: m.Site, role: str, detail: str) -> str:
     return node
 
 
-def site_space(site: m.Site) -> Named:
+def site_space(site: Site) -> Named:
     if len(site.bound) == 1:
         return site.bound[0][1]
     return site.ascribed or unknown()
@@ -201,7 +227,7 @@ def unknown() -> Named:
 
 
 @contextmanager
-def plate(scope: Scope, site: m.Site) -> Generator[None]:
+def plate(scope: Scope, site: Site) -> Generator[None]:
     """The frame of the plate that `site` is drawn over: one for all its sites."""
     step = scope.drawing.written.get(site.origin.unit)
     if isinstance(step, DRAWS) and step.binders:
@@ -209,7 +235,7 @@ def plate(scope: Scope, site: m.Site) -> Generator[None]:
             yield
         return
     over = site.ascribed
-    if site.ascription not in (m.Ascription.PLATE, m.Ascription.ROW_DRAWS) or over is None:
+    if site.ascription not in (Ascription.PLATE, Ascription.ROW_DRAWS) or over is None:
         yield
         return
     drawing = scope.drawing
@@ -237,13 +263,13 @@ def along(scope: Scope, binders: Sequence[Binder], origin: Origin) -> str | None
     return box
 
 
-def marginalize(scope: Scope, step: m.MarginalizeModel) -> None:
+def marginalize(scope: Scope, step: MarginalizeModel) -> None:
     """A frame around the summed-out name and everything that depends on it."""
     over = f", per {caption(step.over)}" if step.over else f", per row of {caption(step.rows)}" if step.rows else ""
     label = f"Σ over {step.site.name}{over}"
     box = Box(id=f"sum_{step.site.name}", kind="marginalize", label=label, origin=step.site.origin)
     with scope.drawing.inside(box):
-        if isinstance(step.site.draw, m.ArrowDraw):
+        if isinstance(step.site.draw, ArrowDraw):
             ends = drawn(scope, step.site.draw)
             node = site_node(scope, step.site, "marginalized", detail="")
             scope.drawing.wire(ends, node)
@@ -255,9 +281,9 @@ def marginalize(scope: Scope, step: m.MarginalizeModel) -> None:
         places_read(scope, step)
 
 
-def places_read(scope: Scope, step: m.MarginalizeModel) -> None:
+def places_read(scope: Scope, step: MarginalizeModel) -> None:
     """Wires from what says which of the summed-out values each observed element reads."""
-    observed = [inner.site.name for inner in step.body if isinstance(inner, m.ObserveModel)]
+    observed = [inner.site.name for inner in step.body if isinstance(inner, ObserveModel)]
     for name, places in zip(observed, step.reads or (), strict=False):
         for place in places:
             for end in values(scope, place):
@@ -265,18 +291,18 @@ def places_read(scope: Scope, step: m.MarginalizeModel) -> None:
                 connect(scope.drawing.graph, end.node, target, Wire(label=expression(place), kind="index"))
 
 
-def let(scope: Scope, step: m.LetModel) -> None:
+def let(scope: Scope, step: LetModel) -> None:
     """`let y = f(x)` is the arrow itself, `let y = x` another name; other arithmetic is a node."""
     drawing = scope.drawing
     if step.indexed is not None:
         return indexed_let(scope, step, step.indexed)
     match step.value:
-        case m.Bound() | m.Apply() if len(step.names) == 1:
+        case Bound() | Apply() if len(step.names) == 1:
             ends = values(scope, step.value)
             for end in ends:
                 drawing.mention(end.node, step.origin)
             scope.bound[step.names[0]] = tuple(replace(end, site=step.names[0]) for end in ends)
-        case m.Apply(arrow=arrow):
+        case Apply(arrow=arrow):
             ends = values(scope, step.value)
             for end in ends:
                 drawing.mention(end.node, step.origin)
@@ -307,7 +333,7 @@ def let(scope: Scope, step: m.LetModel) -> None:
                 scope.bound[name] = (End(node, kept, name),)
 
 
-def indexed_let(scope: Scope, step: m.LetModel, held: m.IndexedValue) -> None:
+def indexed_let(scope: Scope, step: LetModel, held: IndexedValue) -> None:
     """A node in the frames of its indices; one that reads itself has a wire to itself."""
     written = scope.drawing.written.get(step.origin.unit)
     binders = written.binders if isinstance(written, LetStep) else ()
@@ -326,7 +352,7 @@ def indexed_let(scope: Scope, step: m.LetModel, held: m.IndexedValue) -> None:
         scope.bound[name] = (End(node, unknown() if space is None else Named(space, structure(space)), name),)
 
 
-def values(scope: Scope, *exprs: m.Expr) -> Bundle:
+def values(scope: Scope, *exprs: Expr) -> Bundle:
     """The loose ends that arithmetic reads, each once, in the order of reading."""
     ends: dict[End, None] = {}
     for expr in exprs:
@@ -335,43 +361,43 @@ def values(scope: Scope, *exprs: m.Expr) -> Bundle:
     return tuple(ends)
 
 
-def read(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
+def read(scope: Scope, expr: Expr, hidden: frozenset[str]) -> Iterator[End]:
     """`hidden` are the variables of lambdas and factors around `expr`."""
     drawing = scope.drawing
     match expr:
-        case m.Bound(name=name):
+        case Bound(name=name):
             if name not in hidden:
                 yield from scope.bound.get(name, ())
-        case m.Data(name=name) if name in drawing.model.objects:
+        case Data(name=name) if name in drawing.model.objects:
             return  # the number of elements of a set
-        case m.Data(name=name, origin=origin):
+        case Data(name=name, origin=origin):
             yield data(scope, name, origin)
-        case m.IndexValue(name=name) if "#" in name:
+        case IndexValue(name=name) if "#" in name:
             # all the values of what is summed out, along an axis of its own
             yield from scope.bound.get(name.partition("#")[2], ())
-        case m.Apply(arrow=arrow, args=args):
+        case Apply(arrow=arrow, args=args):
             given = tuple(end for arg in args for end in argument(scope, arg, hidden))
             yield from expand(drawing, arrow, given, expr.origin)
-        case m.Matrix(arrow=arrow):
+        case Matrix(arrow=arrow):
             yield from expand(drawing, arrow, ())
-        case m.Window(base=base, shift=shift) if shift > 0:
+        case Window(base=base, shift=shift) if shift > 0:
             # no cycle where each of two steps reads the other, one of them its earlier elements
             for end in read(scope, base, hidden):
                 yield replace(end, back=shift)
-        case m.FactorTable(indices=indices):
+        case FactorTable(indices=indices):
             inner = hidden | {name for name, _ in indices}
             for part in operands(expr):
                 yield from read(scope, part, inner)
-        case m.Function(parameter=parameter, body=body):
+        case Function(parameter=parameter, body=body):
             yield from read(scope, body, hidden | {parameter})
         case _:
             for part in operands(expr):
                 yield from read(scope, part, hidden)
 
 
-def argument(scope: Scope, expr: m.Expr, hidden: frozenset[str]) -> Iterator[End]:
+def argument(scope: Scope, expr: Expr, hidden: frozenset[str]) -> Iterator[End]:
     """What an arrow is called with: arithmetic is one value, so it is a node, whatever it reads."""
-    if isinstance(expr, m.Bound | m.Data | m.Apply | m.Matrix) or expr.type.space is None:
+    if isinstance(expr, Bound | Data | Apply | Matrix) or expr.type.space is None:
         yield from read(scope, expr, hidden)
         return
     drawing, text, space = scope.drawing, expression(expr), expr.type.space

@@ -13,8 +13,22 @@ from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.expressions import Apply, Bound, IndexValue, Scatter, Window
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    Ascription,
+    LetModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Product, Real, Space
 from qvr_core.semantics.types.walk import all_steps, until_arrows, values, walk
 
@@ -45,7 +59,7 @@ class Reading:
     """A program as its printers see it."""
 
     snapshot: Snapshot
-    program: m.Program
+    program: Program
     data: tuple[DataArray, ...]
     open_sets: tuple[str, ...]
     """The sets whose sizes come with the data, in the order of their use."""
@@ -72,7 +86,7 @@ class Reading:
         """Every name that the program binds or reads, in order."""
         found = [item.name for item in self.data]
         for step in all_steps(self.program.steps):
-            found += step.names if isinstance(step, m.LetModel) else [_name(step)]
+            found += step.names if isinstance(step, LetModel) else [_name(step)]
         return list(dict.fromkeys(found))
 
 
@@ -84,9 +98,9 @@ def read(snapshot: Snapshot, name: str) -> Reading:
     latents = frozenset(
         step.site.name
         for step in program.steps
-        if isinstance(step, m.SampleModel) or (isinstance(step, m.ObserveModel) and step.site.missing is not None)
+        if isinstance(step, SampleModel) or (isinstance(step, ObserveModel) and step.site.missing is not None)
     )
-    predicted = frozenset(step.site.name for step in program.steps if isinstance(step, m.PredictModel))
+    predicted = frozenset(step.site.name for step in program.steps if isinstance(step, PredictModel))
     starts = [snapshot.range(_origin(step)).start.line for step in all_steps(program.steps)]
     starts += [snapshot.range(item.origin).start.line for item in program.data]
     header = snapshot.range(program.origin).start.line
@@ -113,10 +127,10 @@ def set_of(dim: Dim) -> str | None:
     return ""
 
 
-def plate_dims(site: m.Site) -> tuple[Dim, ...]:
+def plate_dims(site: Site) -> tuple[Dim, ...]:
     """The sizes of the independent elements of a site, outermost first."""
     found: list[Dim] = []
-    if site.ascription is m.Ascription.PLATE and site.ascribed is not None:
+    if site.ascription is Ascription.PLATE and site.ascribed is not None:
         space = site.ascribed.space
         parts = space.factors if isinstance(space, Product) else (space,)
         found += [part.size for part in parts if isinstance(part, Finite)]
@@ -125,7 +139,7 @@ def plate_dims(site: m.Site) -> tuple[Dim, ...]:
     return tuple(found)
 
 
-def event_dims(site: m.Site) -> tuple[Dim, ...]:
+def event_dims(site: Site) -> tuple[Dim, ...]:
     """The sizes of one element: () for a number."""
     return space_dims(site.bound[0][1].space) if site.bound else ()
 
@@ -141,39 +155,39 @@ def space_dims(space: Space | None) -> tuple[Dim, ...]:
             return ()
 
 
-def dependencies(step: m.StepModel) -> set[str]:
+def dependencies(step: StepModel) -> set[str]:
     """The bound names that a step reads."""
-    found = {node.name for value in values(step) for node in walk(value, until_arrows) if isinstance(node, m.Bound)}
+    found = {node.name for value in values(step) for node in walk(value, until_arrows) if isinstance(node, Bound)}
     for value in values(step):
         for node in walk(value, until_arrows):
-            if isinstance(node, m.Apply):
+            if isinstance(node, Apply):
                 found.add(getattr(node.arrow, "name", ""))
     return found
 
 
-def _name(step: m.StepModel) -> str:
+def _name(step: StepModel) -> str:
     match step:
-        case m.LetModel(names=names):
+        case LetModel(names=names):
             return names[0]
-        case m.ScoreModel(name=name):
+        case ScoreModel(name=name):
             return name
         case _:
             return step.site.name
 
 
-def _origin(step: m.StepModel) -> Origin:
-    return step.origin if isinstance(step, m.LetModel | m.ScoreModel) else step.site.origin
+def _origin(step: StepModel) -> Origin:
+    return step.origin if isinstance(step, LetModel | ScoreModel) else step.site.origin
 
 
-def _derived(program: m.Program, latents: frozenset[str]) -> frozenset[str]:
+def _derived(program: Program, latents: frozenset[str]) -> frozenset[str]:
     found: set[str] = set()
     for step in program.steps:
-        if isinstance(step, m.LetModel) and dependencies(step) & (latents | found):
+        if isinstance(step, LetModel) and dependencies(step) & (latents | found):
             found |= set(step.names)
     return frozenset(found)
 
 
-def _check(program: m.Program, model: m.Model) -> None:
+def _check(program: Program, model: Model) -> None:
     if program.uses_input:
         raise Refused(
             program.origin,
@@ -181,28 +195,28 @@ def _check(program: m.Program, model: m.Model) -> None:
             "declare what it reads: `data x : Row`",
         )
     for step in all_steps(program.steps):
-        if not isinstance(step, m.LetModel | m.ScoreModel):
+        if not isinstance(step, LetModel | ScoreModel):
             _check_site(step.site, model)
 
 
-def _check_site(site: m.Site, model: m.Model) -> None:
+def _check_site(site: Site, model: Model) -> None:
     def no(what: str, remedy: str = "") -> Refused:
         return Refused(site.origin, f"`{site.name}`: {what} is not exported", remedy)
 
-    if isinstance(site.draw, m.ArrowDraw):
+    if isinstance(site.draw, ArrowDraw):
         raise no("a draw from a network", "draw from a family, whose arguments may call `linear` arrows with priors")
     if site.draw.declared:
         raise no("a family that the file declares")
     for option in ("via", "at", "mask", "weight", "lengths"):
         if getattr(site, option) is not None:
             raise no(f"the option `{option}`", "write the index instead: `y[i : Row] <- Normal(mu[group[i]], s)`")
-    if site.ascription not in (m.Ascription.NONE, m.Ascription.PLATE, m.Ascription.VALUE, m.Ascription.VALUE_SET):
+    if site.ascription not in (Ascription.NONE, Ascription.PLATE, Ascription.VALUE, Ascription.VALUE_SET):
         raise no("draws in each row")
     if site.missing is not None and site.missing.how != "impute":
         raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
 
 
-def _data(program: m.Program, model: m.Model) -> Iterator[DataArray]:
+def _data(program: Program, model: Model) -> Iterator[DataArray]:
     observed = {site.name: site for site in _observed(program)}
     known: set[str] = set()
     for item in program.data:
@@ -235,10 +249,10 @@ def _data(program: m.Program, model: m.Model) -> Iterator[DataArray]:
         yield DataArray(site.name, kind, sizes, (), values_of, site.origin, missing=missing)
 
 
-def _kind(space: Space, numbers: str, site: m.Site | None) -> str:
+def _kind(space: Space, numbers: str, site: Site | None) -> str:
     if numbers in ("bool", "count"):
         return numbers
-    family = FAMILIES.get(site.draw.family) if site is not None and isinstance(site.draw, m.FamilyDraw) else None
+    family = FAMILIES.get(site.draw.family) if site is not None and isinstance(site.draw, FamilyDraw) else None
     if family is not None and family.discrete:
         if family.support.kind == "count":
             return "count"
@@ -246,11 +260,11 @@ def _kind(space: Space, numbers: str, site: m.Site | None) -> str:
     return "index" if isinstance(space, Finite) else "real"
 
 
-def _observed(program: m.Program) -> Iterator[m.Site]:
-    return (step.site for step in all_steps(program.steps) if isinstance(step, m.ObserveModel))
+def _observed(program: Program) -> Iterator[Site]:
+    return (step.site for step in all_steps(program.steps) if isinstance(step, ObserveModel))
 
 
-def _open_sets(program: m.Program, data: Sequence[DataArray]) -> Iterator[str]:
+def _open_sets(program: Program, data: Sequence[DataArray]) -> Iterator[str]:
     def named(dims: Sequence[Dim], origin: Origin) -> Iterator[str]:
         for dim in dims:
             name = set_of(dim)
@@ -264,7 +278,7 @@ def _open_sets(program: m.Program, data: Sequence[DataArray]) -> Iterator[str]:
         if item.values is not None:
             yield from named((item.values.size,), item.origin)
     for step in all_steps(program.steps):
-        if not isinstance(step, m.LetModel | m.ScoreModel):
+        if not isinstance(step, LetModel | ScoreModel):
             yield from named((*plate_dims(step.site), *event_dims(step.site)), step.site.origin)
             chain = step.site.chain
             if chain is not None:
@@ -272,5 +286,5 @@ def _open_sets(program: m.Program, data: Sequence[DataArray]) -> Iterator[str]:
                 yield from named([i.space.size for i in indices if isinstance(i.space, Finite)], step.site.origin)
         for value in values(step):
             for node in walk(value, until_arrows):
-                if isinstance(node, m.IndexValue | m.Window | m.Scatter):
+                if isinstance(node, IndexValue | Window | Scatter):
                     yield from named((node.size,), node.origin)

@@ -13,7 +13,9 @@ from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.python_layout import laid_out
 from qvr_core.export.reading import Reading
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
 from qvr_core.semantics.types.spaces import Constrained, Dim, Real
 
 RESERVED = (
@@ -81,18 +83,18 @@ class NumpyroSteps(Steps):
         self.predicts = self.completes = False
         self.centred: list[str] = []
 
-    def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
+    def latent(self, site: Site, draw: FamilyDraw, shape: tuple[Dim, ...]) -> None:
         made = self.densities.distribution(draw, site)
         wide = f".expand({self.expressions.shape(shape)})" if shape else ""
         self.write(f'{self.names[site.name]} = numpyro.sample("{site.name}", {made}{wide})')
         if site.noncentred and {"loc", "scale"} <= {name for name, _ in draw.args}:
             self.centred.append(site.name)
 
-    def free(self, site: m.Site, name: str, shape: str) -> None:
+    def free(self, site: Site, name: str, shape: str) -> None:
         label = site.name if name == self.names[site.name] else name
         self.write(f'{name} = numpyro.sample("{label}", dist.ImproperUniform({constraint(site)}, (), {shape}))')
 
-    def observed(self, site: m.Site, draw: m.FamilyDraw, value: str) -> None:
+    def observed(self, site: Site, draw: FamilyDraw, value: str) -> None:
         made = self.densities.distribution(draw, site)
         if made is None:
             self.add(f"{site.name}_density", self.densities.total(draw, site, value))
@@ -106,7 +108,7 @@ class NumpyroSteps(Steps):
         made = f'numpyro.deterministic("{name}", {value})' if derived else value
         self.write(f"{self.names[name]} = {made}")
 
-    def predicted(self, site: m.Site, draw: m.FamilyDraw) -> None:
+    def predicted(self, site: Site, draw: FamilyDraw) -> None:
         made = self.densities.distribution(draw, site)
         if made is None or site.chain is not None:
             super().predicted(site, draw)
@@ -115,7 +117,7 @@ class NumpyroSteps(Steps):
         self.write("if predict:")
         self.write(f'numpyro.sample("{site.name}", {made})', 4)
 
-    def completed(self, site: m.Site, name: str) -> None:
+    def completed(self, site: Site, name: str) -> None:
         own = self.names[site.name]
         self.write(f"# the missing cells of {own} are latents, in their order")
         missing = self.names.fresh("missing")
@@ -124,7 +126,7 @@ class NumpyroSteps(Steps):
         self.free(site, name, f"({missing}.size,)")
         self.write(f"{own} = {own}.at[{missing}].set({name})")
 
-    def recursion(self, step: m.LetModel, indexed: m.IndexedValue, starts: Sequence[Sequence[m.Expr]]) -> None:
+    def recursion(self, step: LetModel, indexed: IndexedValue, starts: Sequence[Sequence[Expr]]) -> None:
         index = indexed.indices[0]
         expressions, names = self.expressions, self.names
         size = expressions.size(getattr(index.space, "size", 0))
@@ -173,16 +175,16 @@ class NumpyroSteps(Steps):
         return last
 
 
-def constraint(site: m.Site) -> str:
+def constraint(site: Site) -> str:
     """The support of a latent without a density of its own."""
     space = site.bound[0][1].space
     if isinstance(space, Constrained):
         names = {"Simplex": "simplex", "Ordered": "ordered_vector", "CholeskyFactor": "corr_cholesky"}
         return f"dist.constraints.{names.get(space.kind, 'corr_matrix')}"
     draw = site.draw
-    if isinstance(draw, m.FamilyDraw) and draw.family == "ICAR":
+    if isinstance(draw, FamilyDraw) and draw.family == "ICAR":
         return "dist.constraints.zero_sum(1)"
-    family = FAMILIES.get(draw.family) if isinstance(draw, m.FamilyDraw) else None
+    family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
     low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
     if family is not None and low is None and high is None:
         low, high = family.support.low, family.support.high

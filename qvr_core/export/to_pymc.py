@@ -14,7 +14,9 @@ from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.reading import DataArray, Reading, event_dims, plate_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Bound, Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, MarginalizeModel, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.spaces import Dim, Real
 from qvr_core.semantics.types.walk import until_arrows, walk
 
@@ -92,12 +94,12 @@ class PymcSteps(Steps):
         return made
 
     def _observed_names(self) -> list[str]:
-        def sites(steps: Sequence[m.StepModel]) -> list[str]:
+        def sites(steps: Sequence[StepModel]) -> list[str]:
             found: list[str] = []
             for step in steps:
-                if isinstance(step, m.ObserveModel):
+                if isinstance(step, ObserveModel):
                     found.append(step.site.name)
-                elif isinstance(step, m.MarginalizeModel):
+                elif isinstance(step, MarginalizeModel):
                     found += sites(step.body)
             return found
 
@@ -107,7 +109,7 @@ class PymcSteps(Steps):
         """A distribution as a random variable of a name."""
         return made.replace(".dist(", f'("{name}", ', 1)[:-1] + more + ")"
 
-    def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
+    def latent(self, site: Site, draw: FamilyDraw, shape: tuple[Dim, ...]) -> None:
         name = self.names[site.name]
         if draw.family == "LKJCholesky":
             if shape:
@@ -130,7 +132,7 @@ class PymcSteps(Steps):
         whole = f", shape={self.expressions.shape(dims)}" if dims else ""
         self.write(f"{name} = {self._named(site.name, made, whole)}")
 
-    def ordered(self, site: m.Site, draw: m.FamilyDraw) -> None:
+    def ordered(self, site: Site, draw: FamilyDraw) -> None:
         name = self.names[site.name]
         dims = (*plate_dims(site), *event_dims(site))
         made = self.densities.distribution(draw, site)
@@ -142,10 +144,10 @@ class PymcSteps(Steps):
         self.write(f"{name} = {self._named(site.name, made, f', shape={self.expressions.shape(dims)}{kind}{start}')}")
         self.add(f"{name}_orders", f"pt.as_tensor({orders(size)})")
 
-    def free(self, site: m.Site, name: str, shape: str) -> None:
+    def free(self, site: Site, name: str, shape: str) -> None:
         label = site.name if name == self.names[site.name] else name
         draw = site.draw
-        family = FAMILIES.get(draw.family) if isinstance(draw, m.FamilyDraw) else None
+        family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
         space = site.bound[0][1].space
         low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
         if family is not None and low is None and high is None:
@@ -164,7 +166,7 @@ class PymcSteps(Steps):
             case _:
                 raise Refused(site.origin, f"`{site.name}`: PyMC has no flat density on this support")
 
-    def observed(self, site: m.Site, draw: m.FamilyDraw, value: str) -> None:
+    def observed(self, site: Site, draw: FamilyDraw, value: str) -> None:
         made = self.densities.distribution(draw, site)
         if made is None:
             self.add(f"{site.name}_density", self.densities.total(draw, site, value))
@@ -178,7 +180,7 @@ class PymcSteps(Steps):
         made = f'pm.Deterministic("{name}", {value})' if derived else value
         self.write(f"{self.names[name]} = {made}")
 
-    def completed(self, site: m.Site, name: str) -> None:
+    def completed(self, site: Site, name: str) -> None:
         own = self.names[site.name]
         self.write(f"# the missing cells of {own} are latents, in their order")
         missing = self.names.fresh("missing")
@@ -186,7 +188,7 @@ class PymcSteps(Steps):
         self.free(site, name, f"({missing}.size,)")
         self.write(f"{own} = pt.set_subtensor(pt.as_tensor({own})[{missing}], {name})")
 
-    def recursion(self, step: m.LetModel, indexed: m.IndexedValue, starts: Sequence[Sequence[m.Expr]]) -> None:
+    def recursion(self, step: LetModel, indexed: IndexedValue, starts: Sequence[Sequence[Expr]]) -> None:
         index = indexed.indices[0]
         expressions, names = self.expressions, self.names
         size = expressions.size(getattr(index.space, "size", 0))
@@ -196,7 +198,7 @@ class PymcSteps(Steps):
             # a state of whole numbers could not become one of others
             real = "1.0 * " if any(map(is_constant, indexed.starts[place])) else ""
             self.write(f"{before[name]} = {real}pt.stack([{', '.join(self.starts(indexed, place))}])")
-        found = {one.name for value in indexed.values for one in walk(value, until_arrows) if isinstance(one, m.Bound)}
+        found = {one.name for value in indexed.values for one in walk(value, until_arrows) if isinstance(one, Bound)}
         read = [names[name] for name in self.reading.names if name in found - set(step.names)]
         self.lines.append("")
         self.write(f"def {move}({', '.join([names[index.name], *before.values(), *read])}):")

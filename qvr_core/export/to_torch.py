@@ -12,7 +12,9 @@ from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.reading import Reading, event_dims
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
 from qvr_core.semantics.types.spaces import Constrained, Dim, Real
 
 RESERVED = (*PYTHON_WORDS, *TORCH.helpers, "self", "data", "values", "total", "torch", "dist", "nn", "json")
@@ -84,7 +86,7 @@ class TorchSteps(Steps):
         super().__init__(reading)
         self.shapes: list[str] = []
 
-    def _declared(self, site: m.Site, name: str, shape: str) -> None:
+    def _declared(self, site: Site, name: str, shape: str) -> None:
         note = support_words(site)
         self.shapes.append(f'            "{name}": {shape},' + (f"  # {note}" if note else ""))
         sizes = [f"self.{size}" for size in self.expressions.sizes.values()]
@@ -92,27 +94,27 @@ class TorchSteps(Steps):
             self.shapes[-1] = _whole_word(self.shapes[-1], size, own)
         self.write(f'{name} = values["{name}"]')
 
-    def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
+    def latent(self, site: Site, draw: FamilyDraw, shape: tuple[Dim, ...]) -> None:
         name = self.names[site.name]
         self._declared(site, name, self.expressions.shape((*shape, *event_dims(site))))
         self.add(name, self.densities.total(draw, site, name))
 
-    def free(self, site: m.Site, name: str, shape: str) -> None:
+    def free(self, site: Site, name: str, shape: str) -> None:
         self._declared(site, name, shape)
 
-    def observed(self, site: m.Site, draw: m.FamilyDraw, value: str) -> None:
+    def observed(self, site: Site, draw: FamilyDraw, value: str) -> None:
         self.add(site.name, self.densities.total(draw, site, value))
 
     def add(self, name: str, density: str) -> None:
         self.write(f"total += {density}")
 
-    def completed(self, site: m.Site, name: str) -> None:
+    def completed(self, site: Site, name: str) -> None:
         own = self.names[site.name]
         self.write(f"# the missing cells of {own} are latents, in their order")
         self._declared(site, name, f"(int(torch.isnan(self.{own}).sum()),)")
         self.write(f"{own} = {own}.masked_scatter(torch.isnan({own}), {name})")
 
-    def recursion(self, step: m.LetModel, indexed: m.IndexedValue, starts: Sequence[Sequence[m.Expr]]) -> None:
+    def recursion(self, step: LetModel, indexed: IndexedValue, starts: Sequence[Sequence[Expr]]) -> None:
         index = indexed.indices[0]
         expressions = self.expressions
         size = expressions.size(getattr(index.space, "size", 0))
@@ -147,7 +149,7 @@ class TorchSteps(Steps):
         return last
 
 
-def support_words(site: m.Site) -> str:
+def support_words(site: Site) -> str:
     """Where a latent lives, in words; '' for all numbers."""
     space = site.bound[0][1].space
     if isinstance(space, Constrained):
@@ -156,9 +158,9 @@ def support_words(site: m.Site) -> str:
             "CholeskyFactor": "lower triangular, rows of length 1",
         }.get(space.kind, space.kind.lower())  # fmt: skip
     draw = site.draw
-    if isinstance(draw, m.FamilyDraw) and draw.family == "ICAR":
+    if isinstance(draw, FamilyDraw) and draw.family == "ICAR":
         return "adds up to 0"
-    family = FAMILIES.get(draw.family) if isinstance(draw, m.FamilyDraw) else None
+    family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
     low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
     if family is not None and low is None and high is None:
         low, high = family.support.low, family.support.high

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.types import model as m
-from qvr_core.semantics.types.model import Density
+from qvr_core.semantics.types.model.arrows import Compose, Density, Sort
 from qvr_core.semantics.types.spaces import (
     Dim,
     Finite,
@@ -85,11 +84,11 @@ def density_text(density: Density) -> str:
             return ""
 
 
-def sort_word(sort: m.Sort) -> str:
-    return {m.Sort.DETERMINISTIC: "deterministic", m.Sort.SAMPLED: "sampled", m.Sort.TENSOR: "tensor"}[sort]
+def sort_word(sort: Sort) -> str:
+    return {Sort.DETERMINISTIC: "deterministic", Sort.SAMPLED: "sampled", Sort.TENSOR: "tensor"}[sort]
 
 
-def stages_text(arrow: m.Compose) -> str:
+def stages_text(arrow: Compose) -> str:
     """A pipeline with the space between each two stages: 'Seq Token → Seq Embedded → Hidden'."""
     spaces = [arrow.stages[0].domain, *(stage.codomain for stage in arrow.stages)]
     return " → ".join(space.written for space in spaces)

@@ -19,12 +19,42 @@ from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.programs.parameter_count import parameter_count
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import space_text, structure
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Attention,
+    Compose,
+    Damaged,
+    Discretize,
+    Embed,
+    Kernel,
+    Latent,
+    Lift,
+    LinearMap,
+    Norm,
+    Observed,
+    Position,
+    Ref,
+    Scan,
+)
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import Replicated
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    Site,
+)
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, factors_of, item_of
 from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, walk
-from qvr_core.syntax import tree as t
 from qvr_core.syntax.printer import to_text
+from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FamilyHeader
+from qvr_core.syntax.tree.steps import LetStep
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -73,9 +103,9 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
     if name in model.replicated:
         return _replicated(snapshot, model.replicated[name])
     arrow = arrow_named(model, name)
-    if arrow is None or isinstance(arrow, m.Damaged):
+    if arrow is None or isinstance(arrow, Damaged):
         return prose(f"`{name}`, which has an error", documentation(snapshot, symbol))
-    if isinstance(arrow, m.Program):
+    if isinstance(arrow, Program):
         return program_text(snapshot, arrow)
     count = parameter_count(model, arrow)
     return prose(
@@ -90,9 +120,9 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
     )
 
 
-def _prior(arrow: m.Arrow) -> str:
+def _prior(arrow: Arrow) -> str:
     """What the weights of a morphism are drawn from, and how many they are."""
-    if not isinstance(arrow, m.Embed | m.LinearMap | m.Kernel) or arrow.prior is None:
+    if not isinstance(arrow, Embed | LinearMap | Kernel) or arrow.prior is None:
         return ""
     family, arguments = arrow.prior
     drawn = f"{family}({', '.join(f'{value:g}' for _, value in arguments)})"
@@ -103,10 +133,10 @@ def _prior(arrow: m.Arrow) -> str:
     return f"Weights: {count:,} latent numbers, each drawn from `{drawn}`"
 
 
-def _kind(arrow: m.Arrow) -> str:
+def _kind(arrow: Arrow) -> str:
     sort = arrows.sort_word(arrow.sort)
     match arrow:
-        case m.Kernel(family=family, fixed=fixed, param_source=source, hidden_dim=hidden):
+        case Kernel(family=family, fixed=fixed, param_source=source, hidden_dim=hidden):
             if fixed is not None:
                 values = ", ".join(f"{key}={value:g}" for key, value in fixed)
                 return f"{sort} · kernel · `{family}({values})`, the same for every input"
@@ -115,22 +145,22 @@ def _kind(arrow: m.Arrow) -> str:
             network = "table" if finite else f"{source}, {hidden} hidden units" if source == "mlp" else source
             scale = f" · scale {arrow.scale:g}" if family and family in FAMILIES and FAMILIES[family].has_scale else ""
             return f"{sort} · kernel{drawn}{scale} · {network}"
-        case m.Embed():
+        case Embed():
             return f"{sort} · embed: a learned vector per element"
-        case m.LinearMap(rank=rank, bias=bias):
+        case LinearMap(rank=rank, bias=bias):
             extra = f", rank {rank}" if rank is not None else ""
             return f"{sort} · linear{extra}{'' if bias else ', no bias'}"
-        case m.Attention(heads=heads, causal=causal):
+        case Attention(heads=heads, causal=causal):
             return f"{sort} · attention · {heads} head{'s' if heads != 1 else ''}{', causal' if causal else ''}"
-        case m.Position(max_length=length):
+        case Position(max_length=length):
             return f"{sort} · learned positions up to {length}"
-        case m.Norm():
+        case Norm():
             return f"{sort} · layer norm"
-        case m.Latent(algebra=algebra, prior=prior):
+        case Latent(algebra=algebra, prior=prior):
             return f"{sort} · latent weights in `{algebra}`" + (f" · prior `{prior[0]}`" if prior else "")
-        case m.Observed(algebra=algebra):
+        case Observed(algebra=algebra):
             return f"{sort} · observed, in `{algebra}`"
-        case m.Discretize(bins=bins):
+        case Discretize(bins=bins):
             return f"{sort} · {bins} bins"
         case _:
             return sort
@@ -141,25 +171,25 @@ def _widths(domain: Named, codomain: Named) -> Prose:
     return prose(f"{space_text(domain)} to {space_text(codomain)}", f"Shapes: {shapes}")
 
 
-def _pipeline(arrow: m.Arrow) -> Prose:
-    compose = arrow.arrow if isinstance(arrow, m.Lift) else arrow
+def _pipeline(arrow: Arrow) -> Prose:
+    compose = arrow.arrow if isinstance(arrow, Lift) else arrow
     text = ""
-    if isinstance(compose, m.Compose):
+    if isinstance(compose, Compose):
         text = f"Stages: {arrows.stages_text(compose)}"
-    scans = [part for part in walk(arrow, parts) if isinstance(part, m.Scan)]
+    scans = [part for part in walk(arrow, parts) if isinstance(part, Scan)]
     notes = [scan_note(part) for part in scans]
     return prose(text, *notes)
 
 
-def scan_note(scan: m.Scan) -> str:
-    cell = scan.cell.name if isinstance(scan.cell, m.Ref) else "the cell"
+def scan_note(scan: Scan) -> str:
+    cell = scan.cell.name if isinstance(scan.cell, Ref) else "the cell"
     gives = "every state" if scan.emit_all else "the final state"
     way = "from its end" if scan.backward else "from its start"
     why = " (read off the name)" if scan.inferred else ""
     return f"`{cell}` reads the sequence {way}{why} and gives {gives}, {space_text(scan.state)}."
 
 
-def _replicated(snapshot: Snapshot, family: m.Replicated) -> Prose:
+def _replicated(snapshot: Snapshot, family: Replicated) -> Prose:
     first = model_of(snapshot).arrows.get(family.copies[0]) if family.copies else None
     if first is None:
         return prose(f"`{family.name}`: {len(family.copies)} copies")
@@ -175,18 +205,18 @@ def _replicated(snapshot: Snapshot, family: m.Replicated) -> Prose:
     )
 
 
-def program_text(snapshot: Snapshot, program: m.Program) -> Prose:
+def program_text(snapshot: Snapshot, program: Program) -> Prose:
     """A program: type, sites, data names, parameters, density."""
     sites = {"sample": list[str](), "observe": list[str](), "predict": list[str](), "marginalize": list[str]()}
     for step in all_steps(program.steps):
         match step:
-            case m.SampleModel(site=site):
+            case SampleModel(site=site):
                 sites["sample"].append(site.name)
-            case m.ObserveModel(site=site):
+            case ObserveModel(site=site):
                 sites["observe"].append(site.name)
-            case m.PredictModel(site=site):
+            case PredictModel(site=site):
                 sites["predict"].append(site.name)
-            case m.MarginalizeModel(site=site):
+            case MarginalizeModel(site=site):
                 sites["marginalize"].append(site.name)
             case _:
                 pass
@@ -211,7 +241,7 @@ def program_text(snapshot: Snapshot, program: m.Program) -> Prose:
     )
 
 
-def _rows(program: m.Program) -> str:
+def _rows(program: Program) -> str:
     gives = ", ".join(label or name for label, name in program.returns)
     return f"Never uses its input: the declared type names its rows. Returns {gives or 'nothing'}."
 
@@ -234,17 +264,17 @@ def function_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     """A function or a family of the file: its header."""
     held = lookup(snapshot, symbol.name) or home_named(snapshot, symbol.name)
     node = held.statement.header.unit.node if held is not None else None
-    if isinstance(node, t.DefDecl):
-        node = t.DefHeader(node.name, node.parameters, None, node.span)
+    if isinstance(node, DefDecl):
+        node = DefHeader(node.name, node.parameters, None, node.span)
     return prose(Code(to_text(node)) if node is not None else "", documentation(snapshot, symbol))
 
 
-def bound_text(statement: t.Statement, name: str) -> Prose:
+def bound_text(statement: Statement, name: str) -> Prose:
     """A parameter of a declared family or function, or what a line of its body binds."""
     node = statement.header.unit.node
-    if not isinstance(node, t.FamilyHeader | t.DefHeader | t.DefDecl):
+    if not isinstance(node, FamilyHeader | DefHeader | DefDecl):
         return ()
-    kind = "family" if isinstance(node, t.FamilyHeader) else "function"
+    kind = "family" if isinstance(node, FamilyHeader) else "function"
     for parameter in node.parameters:
         if parameter.name.text == name:
             text = statement.header.unit.text[parameter.span.start : parameter.span.end]
@@ -254,7 +284,7 @@ def bound_text(statement: t.Statement, name: str) -> Prose:
 
 
 def _binds(node: object, name: str) -> bool:
-    return isinstance(node, t.LetStep) and any(each.text == name for each in node.pattern.names)
+    return isinstance(node, LetStep) and any(each.text == name for each in node.pattern.names)
 
 
 RULES_OF_FAMILIES = {
@@ -268,17 +298,17 @@ RULES_OF_FAMILIES = {
 PREDICTED = "drawn after the fit"
 
 
-def site_text(site: m.Site, name: str, role: str, *, rows: bool) -> Prose:
+def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
     """A site: shape, support, what it is to the fit, density.  `rows`: its program reads a batch of rows."""
     space = next((space for bound, space in site.bound if bound == name), None)
     if space is not None and isinstance(space.space, Unknown):
         space = None
     match site.draw:
-        case m.FamilyDraw(family=family):
+        case FamilyDraw(family=family):
             drawn = f"from `{family}`"
             support = f"Support: {support_words(facts_of_draw(site.draw)).removeprefix('from ')}"
-        case m.ArrowDraw(arrow=arrow):
-            drawn = f"from `{arrow.name}`" if isinstance(arrow, m.Ref) else "from an arrow"
+        case ArrowDraw(arrow=arrow):
+            drawn = f"from `{arrow.name}`" if isinstance(arrow, Ref) else "from an arrow"
             support = ""
     plate = plate_of(site)
     typed = site_type(site, name)
@@ -296,7 +326,7 @@ def site_text(site: m.Site, name: str, role: str, *, rows: bool) -> Prose:
     )
 
 
-def value_text(kind: m.ValueType, *, rows: bool) -> str:
+def value_text(kind: ValueType, *, rows: bool) -> str:
     """The type of a value in arithmetic.  `rows`: its program reads a batch of rows, so a value may differ in them."""
     axes = type_text(kind) if kind.indexed else ""
     parts = [f"`{axes}`" if axes else structure(kind.space) if kind.space is not None else "depends on the data"]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types.model import Constant, Program, StepModel
+from qvr_core.semantics.types.model.expressions import Constant
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import StepModel
 from qvr_core.semantics.types.walk import all_steps, operands, values, walk
-from qvr_core.syntax.tree import Span, Statement
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

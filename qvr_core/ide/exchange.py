@@ -13,7 +13,8 @@ from typing import Any, cast
 
 from qvr_core.semantics.programs.parameter_count import Budget, parameter_count
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Model, Sort
+from qvr_core.semantics.types.model.arrows import Sort
+from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.spaces import Finite, Product, Space
 
 Locate = Callable[[Origin], Any]

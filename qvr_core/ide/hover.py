@@ -41,14 +41,27 @@ from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.display import space_text, structure
+from qvr_core.semantics.types.model.arrows import Arrow, Scan
+from qvr_core.semantics.types.model.file import ObjectModel
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    ScoreModel,
+    StepModel,
+)
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps, parts, walk
 from qvr_core.syntax.layout import shape
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tree import DataStep, ProgramHeader, Statement
+from qvr_core.syntax.tree.declarations import ProgramHeader
+from qvr_core.syntax.tree.steps import DataStep
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -146,7 +159,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
 # ---------------------------------------------------------------- names of a program
 
 
-def _program_of(snapshot: Snapshot, statement: Statement) -> m.Program | None:
+def _program_of(snapshot: Snapshot, statement: Statement) -> Program | None:
     names = statement.header.unit.declares
     return model_of(snapshot).programs.get(names[0].text) if names else None
 
@@ -190,22 +203,22 @@ def _shield(snapshot: Snapshot, program: str, name: str) -> str:
     return f"Markov blanket: {', '.join(f'`{each}`' for each in around)}" if around else ""
 
 
-def _step(step: m.StepModel, name: str, rows: bool) -> Prose:
+def _step(step: StepModel, name: str, rows: bool) -> Prose:
     match step:
-        case m.SampleModel(site=site) if name == site.name or name in (bound for bound, _ in site.bound):
+        case SampleModel(site=site) if name == site.name or name in (bound for bound, _ in site.bound):
             return site_text(site, name, "latent", rows=rows)
-        case m.ObserveModel(site=site) if name == site.name:
+        case ObserveModel(site=site) if name == site.name:
             return site_text(site, name, "observed", rows=rows)
-        case m.PredictModel(site=site) if name == site.name:
+        case PredictModel(site=site) if name == site.name:
             return site_text(site, name, PREDICTED, rows=rows)
-        case m.MarginalizeModel(site=site) if name == site.name:
+        case MarginalizeModel(site=site) if name == site.name:
             return site_text(site, name, "summed out exactly", rows=rows)
-        case m.LetModel(names=names) if name in names:
+        case LetModel(names=names) if name in names:
             kind = let_type(step, name)
             typed = f" : {type_text(kind)}" if kind.indexed else ""
             shown = value_text(replace(kind, indexed=(), sizes=()), rows=rows)
             return prose(Code(f"let {name}{typed}"), shown, order_note(step))
-        case m.ScoreModel(name=own) if own == name:
+        case ScoreModel(name=own) if own == name:
             return prose(Code(f"score {name}"), "Added to the log joint density")
         case _:
             return ()
@@ -244,7 +257,7 @@ def _beside(snapshot: Snapshot, found: Found) -> str:
     return line[shape(line).end :].strip().lstrip("#").strip()
 
 
-def _labels(declared: m.ObjectModel) -> tuple[str, ...]:
+def _labels(declared: ObjectModel) -> tuple[str, ...]:
     space = declared.space.space
     return (space.labels or ()) if isinstance(space, Finite) else ()
 
@@ -302,12 +315,12 @@ def _combinator(snapshot: Snapshot, found: Found) -> Prose:
     if here is None:
         return general
     typed = Code(f"{found.symbol.name} : {here.domain.written} {here.sort.value} {here.codomain.written}")
-    note = scan_note(here) if isinstance(here, m.Scan) else ""
+    note = scan_note(here) if isinstance(here, Scan) else ""
     shapes = f"Shapes: `{arrows.shape_text(here.domain.space)} -> {arrows.shape_text(here.codomain.space)}`"
     return prose(typed, note, shapes, general)
 
 
-def _instance(root: m.Arrow, found: Found) -> m.Arrow | None:
+def _instance(root: Arrow, found: Found) -> Arrow | None:
     """The node that a combinator's name begins."""
     kind = COMBINATORS[found.symbol.name].node if found.symbol.name in COMBINATORS else ()
     for arrow in walk(root, parts):

@@ -8,12 +8,23 @@ from qvr_core.ide.completion.typing import space_of
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.symbols import Found, declarations
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.chain_starts import draws_of
+from qvr_core.semantics.types.model.steps import (
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    RunningIndex,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
 from qvr_core.semantics.types.spaces import Finite, Linear
 from qvr_core.semantics.types.walk import all_steps
-from qvr_core.syntax import tree as t
 from qvr_core.syntax.printer import to_text
+from qvr_core.syntax.tree.arithmetic import Binder, Comprehension
 from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -41,7 +52,7 @@ def index_text(snapshot: Snapshot, found: Found) -> Prose:
     )
 
 
-def binder_of(snapshot: Snapshot, found: Found) -> tuple[t.Binder, str] | None:
+def binder_of(snapshot: Snapshot, found: Found) -> tuple[Binder, str] | None:
     """The binder of an index, and the function that it belongs to ('' for one of a step)."""
     if found.symbol.kind != "local":
         return None
@@ -51,7 +62,7 @@ def binder_of(snapshot: Snapshot, found: Found) -> tuple[t.Binder, str] | None:
         if binder.name.span in spans:
             return binder, ""
     for part in walk(node):
-        if isinstance(part, t.Comprehension):
+        if isinstance(part, Comprehension):
             for binder in part.binders:
                 if binder.name.span in spans:
                     return binder, part.function.text
@@ -68,17 +79,17 @@ def _lag(snapshot: Snapshot, found: Found) -> int:
     return 0
 
 
-def _unit(step: m.StepModel) -> int:
-    return step.origin.unit if isinstance(step, m.LetModel | m.ScoreModel) else step.site.origin.unit
+def _unit(step: StepModel) -> int:
+    return step.origin.unit if isinstance(step, LetModel | ScoreModel) else step.site.origin.unit
 
 
-def _running(step: m.StepModel) -> tuple[m.RunningIndex, ...]:
+def _running(step: StepModel) -> tuple[RunningIndex, ...]:
     match step:
-        case m.LetModel(indexed=m.IndexedValue(indices=indices)):
+        case LetModel(indexed=IndexedValue(indices=indices)):
             return indices
         case (
-            m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
-            | m.MarginalizeModel(site=site)
+            SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
+            | MarginalizeModel(site=site)
         ):  # fmt: skip
             return site.chain.indices if site.chain is not None else ()
         case _:
@@ -109,7 +120,7 @@ def elements(number: int) -> str:
 # ---------------------------------------------------------------- steps that look back
 
 
-def chain_note(site: m.Site) -> str:
+def chain_note(site: Site) -> str:
     """How the draws of a site depend on earlier ones; '' where they do not."""
     chain = site.chain
     lag = 0 if chain is None else chain.indices[chain.at].lag
@@ -131,7 +142,7 @@ def _before(lag: int) -> str:
     return "the one before it" if lag == 1 else f"the {count(lag)} before it"
 
 
-def order_note(step: m.LetModel) -> str:
+def order_note(step: LetModel) -> str:
     """That a let runs in order, or where its first elements come from; '' for a let that looks back at nothing."""
     held = step.indexed
     lag = max((one.lag for one in held.indices), default=0) if held is not None else 0

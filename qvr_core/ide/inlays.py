@@ -10,14 +10,18 @@ from qvr_core.ide.undeclared import undeclared_hints
 from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.scope.scope import is_name
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text
+from qvr_core.semantics.types.model.arrows import Compose, Damaged, Instance, Scan
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import arrows_of, parts, walk
-from qvr_core.syntax import tree as t
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.tree.arithmetic import Variable
+from qvr_core.syntax.tree.declarations import LetDecl, ProgramHeader
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.steps import DrawStep
+from qvr_core.syntax.tree.units import Placed, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -39,9 +43,9 @@ def inlays(snapshot: Snapshot, stretch: Range) -> list[InlayHint]:
 
 def statement_inlays(snapshot: Snapshot, statement: Statement) -> Hints:
     match statement.header.unit.node:
-        case t.LetDecl():
+        case LetDecl():
             yield from _let(snapshot, statement)
-        case t.ProgramHeader():
+        case ProgramHeader():
             for placed in units_of(statement):
                 yield from _step(snapshot, placed)
             held = model_of(snapshot).programs.get(statement.header.unit.node.name.text)
@@ -58,9 +62,9 @@ def _cursor(snapshot: Snapshot, uid: int, offset: int) -> Cursor:
 
 def _let(snapshot: Snapshot, statement: Statement) -> Hints:
     node = statement.header.unit.node
-    assert isinstance(node, t.LetDecl)
+    assert isinstance(node, LetDecl)
     held = model_of(snapshot).lets.get(node.name.text)
-    if held is None or isinstance(held.arrow, m.Damaged):
+    if held is None or isinstance(held.arrow, Damaged):
         return
     arrow, uid = held.arrow, statement.header.uid
     written = f" : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"
@@ -68,19 +72,19 @@ def _let(snapshot: Snapshot, statement: Statement) -> Hints:
     yield InlayHint(_cursor(snapshot, uid, node.name.span.end), written, "type", widths)
     for part in walk(arrow, parts):
         match part:
-            case m.Compose(stages=stages, operators=operators) if len(stages) >= LONG_PIPELINE:
+            case Compose(stages=stages, operators=operators) if len(stages) >= LONG_PIPELINE:
                 for stage, operator in zip(stages, operators, strict=False):
                     place = _cursor(snapshot, operator.unit, operator.span.start)
                     yield InlayHint(place, f"{stage.codomain.written} ", "pipeline", space_text(stage.codomain))
-            case m.Scan(inferred=True, backward=True):
+            case Scan(inferred=True, backward=True):
                 yield from _direction(snapshot, statement, part)
-            case m.Instance(inferred=names) if names:
+            case Instance(inferred=names) if names:
                 yield from _solved(snapshot, part)
             case _:
                 pass
 
 
-def _direction(snapshot: Snapshot, statement: Statement, scan: m.Scan) -> Hints:
+def _direction(snapshot: Snapshot, statement: Statement, scan: Scan) -> Hints:
     """`, direction=backward` before the closing parenthesis of a scan whose name decided it."""
     end = scan.origin.span.end
     if scan.origin.unit == statement.header.uid and statement.header.unit.text[end - 1 : end] == ")":
@@ -90,7 +94,7 @@ def _direction(snapshot: Snapshot, statement: Statement, scan: m.Scan) -> Hints:
         yield InlayHint(place, text, "direction", why, (TextEdit(Range(place, place), text),))
 
 
-def _solved(snapshot: Snapshot, call: m.Instance) -> Hints:
+def _solved(snapshot: Snapshot, call: Instance) -> Hints:
     """`, X=Embedded` before the closing parenthesis of a template's call that leaves it out."""
     place = snapshot.range(call.origin).end
     place = Cursor(place.line, place.column - 1)
@@ -104,10 +108,10 @@ def _solved(snapshot: Snapshot, call: m.Instance) -> Hints:
     yield InlayHint(place, text, "parameter", tooltip, (TextEdit(Range(place, place), text),) if named else ())
 
 
-def _calls(snapshot: Snapshot, program: m.Program) -> Hints:
+def _calls(snapshot: Snapshot, program: Program) -> Hints:
     """What the calls of templates in the steps of a program leave out."""
     for arrow in arrows_of(program):
-        if isinstance(arrow, m.Instance) and arrow.inferred:
+        if isinstance(arrow, Instance) and arrow.inferred:
             yield from _solved(snapshot, arrow)
 
 
@@ -123,7 +127,7 @@ def _holes(snapshot: Snapshot, stretch: Range) -> Hints:
 def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
     """Parameter names before the positional arguments of a family."""
     node = placed.unit.node
-    if not isinstance(node, t.DrawStep):
+    if not isinstance(node, DrawStep):
         return
     family = FAMILIES.get(node.draw.name.text)
     arguments = node.draw.args or ()
@@ -132,6 +136,6 @@ def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
     for parameter, argument in zip(family.parameters, arguments, strict=False):
         if argument.key is not None:
             return
-        if not (isinstance(argument.value, t.Variable) and argument.value.name.text == parameter.name):
+        if not (isinstance(argument.value, Variable) and argument.value.name.text == parameter.name):
             place = _cursor(snapshot, placed.uid, argument.span.start)
             yield InlayHint(place, f"{parameter.name}=", "parameter", parameter.constraint)

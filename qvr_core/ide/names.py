@@ -13,8 +13,77 @@ from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.mixtures import MIXTURE
 from qvr_core.semantics.language.options import OBJECT_KEYS, VALUE_KEYS
-from qvr_core.syntax import tree as t
-from qvr_core.syntax.tree import Name, Span, Unit
+from qvr_core.syntax.tree.arithmetic import (
+    Arith,
+    ArithArg,
+    ArithCall,
+    Binary,
+    Binder,
+    Comprehension,
+    FactorExpr,
+    Field,
+    Gather,
+    Lambda,
+    ListArith,
+    Literal,
+    MethodCall,
+    ParenArith,
+    TupleArith,
+    Unary,
+    Variable,
+)
+from qvr_core.syntax.tree.arrows import (
+    ArrowArg,
+    ArrowCall,
+    ArrowExpr,
+    ArrowRef,
+    ComposeExpr,
+    ParenArrow,
+    PostfixExpr,
+    TensorExpr,
+)
+from qvr_core.syntax.tree.declarations import (
+    CompositionHeader,
+    CompositionRule,
+    DeductionHeader,
+    DefDecl,
+    DefHeader,
+    ExportDecl,
+    FamilyHeader,
+    FunctionParameter,
+    ImportDecl,
+    LetDecl,
+    MorphismDecl,
+    ObjectDecl,
+    ProgramHeader,
+)
+from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import (
+    CoproductExpr,
+    EnumExpr,
+    FinSetExpr,
+    ObjectExpr,
+    ObjectRef,
+    ParenObject,
+    ProductExpr,
+    SeqExpr,
+    Size,
+    SpaceExpr,
+)
+from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Options, String, Value, Word
+from qvr_core.syntax.tree.steps import (
+    DataStep,
+    DrawStep,
+    LetStep,
+    MarginalizeStep,
+    ObserveStep,
+    PredictStep,
+    ReturnStep,
+    SampleStep,
+    ScoreStep,
+)
+from qvr_core.syntax.tree.units import Unit
 
 VALUE_OPTIONS = frozenset((*VALUE_KEYS, "lengths", "keep"))
 """Options whose values are names of the program."""
@@ -52,22 +121,22 @@ def names_of(unit: Unit[Any]) -> tuple[Occurrence, ...]:
 def _node(node: Any) -> Found:
     """The names of a header, a step or an item."""
     match node:
-        case t.ObjectDecl(names=names, space=space):
+        case ObjectDecl(names=names, space=space):
             yield from (at(name, "declare") for name in names)
             yield from _object(space)
-        case t.MorphismDecl(names=names, domain=domain, codomain=codomain, options=options, init=init):
+        case MorphismDecl(names=names, domain=domain, codomain=codomain, options=options, init=init):
             yield from (at(name, "declare") for name in names)
             yield from _object(domain)
             yield from _object(codomain)
             yield from _options(options)
             if init is not None:
                 yield from _arrow(init)
-        case t.LetDecl(name=name, value=value):
+        case LetDecl(name=name, value=value):
             yield at(name, "declare")
             yield from _arrow(value)
-        case t.ExportDecl(value=value):
+        case ExportDecl(value=value):
             yield from _arrow(value)
-        case t.ProgramHeader(name=name, parameters=parameters, domain=domain, codomain=codomain, options=options):
+        case ProgramHeader(name=name, parameters=parameters, domain=domain, codomain=codomain, options=options):
             yield at(name, "declare")
             for parameter in parameters or ():
                 yield at(parameter.name, "parameter", parameter.kind.text if parameter.kind else "")
@@ -80,25 +149,25 @@ def _node(node: Any) -> Found:
             yield from _object(domain)
             yield from _object(codomain)
             yield from _options(options)
-        case t.DefDecl(name=name, parameters=parameters, body=body, span=span):
+        case DefDecl(name=name, parameters=parameters, body=body, span=span):
             yield at(name, "declare")
             for parameter in parameters:
                 yield Occurrence(parameter.name.text, parameter.name.span, "local-bind", "", span)
             yield from _kinds(parameters)
             yield from _arith(body, {parameter.name.text: span for parameter in parameters})
-        case t.DefHeader(name=name, parameters=parameters) | t.FamilyHeader(name=name, parameters=parameters):
+        case DefHeader(name=name, parameters=parameters) | FamilyHeader(name=name, parameters=parameters):
             yield at(name, "declare")
             yield from (at(parameter.name, "parameter") for parameter in parameters)
             yield from _kinds(parameters)
-            if isinstance(node, t.FamilyHeader):
+            if isinstance(node, FamilyHeader):
                 yield from _object(node.space)
-        case t.CompositionHeader(name=name, kind=kind):
+        case CompositionHeader(name=name, kind=kind):
             yield at(name, "declare")
             if kind is not None:
                 yield at(kind, "kind")
-        case t.ImportDecl():
+        case ImportDecl():
             yield from import_names(node)
-        case t.DeductionHeader(name=name, domain=domain, codomain=codomain, options=options):
+        case DeductionHeader(name=name, domain=domain, codomain=codomain, options=options):
             yield at(name, "declare")
             yield from _object(domain)
             yield from _object(codomain)
@@ -107,7 +176,7 @@ def _node(node: Any) -> Found:
             yield from _item(node)
 
 
-def _kinds(parameters: tuple[t.FunctionParameter, ...]) -> Found:
+def _kinds(parameters: tuple[FunctionParameter, ...]) -> Found:
     """The spaces and the defaults of a function's or a family's parameters."""
     for parameter in parameters:
         if parameter.space is not None:
@@ -119,19 +188,19 @@ def _kinds(parameters: tuple[t.FunctionParameter, ...]) -> Found:
 def _item(node: Any) -> Found:
     """The names of a step, or of a line of a deduction or composition."""
     match node:
-        case t.SampleStep(pattern=pattern):
+        case SampleStep(pattern=pattern):
             yield from (at(name, "bind", "sample") for name in pattern.names)
             yield from _drawn(node)
-        case t.ObserveStep(name=name):
+        case ObserveStep(name=name):
             yield at(name, "bind", "observe")
             yield from _drawn(node)
-        case t.PredictStep(name=name):
+        case PredictStep(name=name):
             yield at(name, "bind", "predict")
             yield from _drawn(node)
-        case t.MarginalizeStep(name=name):
+        case MarginalizeStep(name=name):
             yield at(name, "bind", "marginalize")
             yield from _drawn(node)
-        case t.LetStep(pattern=pattern, value=value, start=start, space=space):
+        case LetStep(pattern=pattern, value=value, start=start, space=space):
             yield from (at(name, "bind", "let") for name in pattern.names)
             if space is not None:
                 yield from _object(space)
@@ -140,34 +209,34 @@ def _item(node: Any) -> Found:
             yield from _arith(value, indices)
             if start is not None:
                 yield from _arith(start, indices)
-        case t.DataStep(names=names, axes=axes, value=value, options=options):
+        case DataStep(names=names, axes=axes, value=value, options=options):
             yield from (at(name, "bind", "data") for name in names)
             yield from _object(axes)
             if value is not None:
                 yield from _object(value)
             yield from _options(options)
-        case t.ScoreStep(name=name, value=value):
+        case ScoreStep(name=name, value=value):
             yield at(name, "bind", "score")
             yield from _arith(value, {})
-        case t.ReturnStep(items=items):
+        case ReturnStep(items=items):
             for item in items:
                 if item.label is not None:
                     yield at(item.label, "label")
                 yield at(item.name, "returned")
-        case t.AtomsItem(keyword=keyword, names=names):
+        case AtomsItem(keyword=keyword, names=names):
             yield from (at(name, "atom", keyword) for name in names)
-        case t.RuleItem(name=name, premises=premises, conclusion=conclusion, attributes=attributes):
+        case RuleItem(name=name, premises=premises, conclusion=conclusion, attributes=attributes):
             yield at(name, "rule")
             for term in (*premises, conclusion):
                 yield from _term(term)
             yield from _attributes(attributes)
-        case t.LexiconItem(options=options):
+        case LexiconItem(options=options):
             yield from _options(options)
-        case t.LexiconEntry(category=category, form=form, attributes=attributes):
+        case LexiconEntry(category=category, form=form, attributes=attributes):
             yield from _term(category)
             yield from _term(form)
             yield from _attributes(attributes)
-        case t.CompositionRule(name=name, parameters=parameters, body=body, span=span):
+        case CompositionRule(name=name, parameters=parameters, body=body, span=span):
             yield at(name, "operation")
             for parameter in parameters or ():
                 yield Occurrence(parameter.text, parameter.span, "local-bind", "", span)
@@ -176,7 +245,7 @@ def _item(node: Any) -> Found:
             return
 
 
-def _drawn(step: t.DrawStep) -> Found:
+def _drawn(step: DrawStep) -> Found:
     """What stands behind the name of a step that draws; its indices hold in this one line."""
     draw, indices = step.draw, _indices(step.binders, step.span)
     yield from _binders(step.binders, step.span)
@@ -188,7 +257,7 @@ def _drawn(step: t.DrawStep) -> Found:
     else:
         yield at(draw.name, _family_or_arrow(draw.name))
         yield from _arith_args(draw.args or (), draw.name.text, indices)
-    if isinstance(step.start, t.ArithCall):
+    if isinstance(step.start, ArithCall):
         yield at(step.start.func, _family_or_arrow(step.start.func))
         yield from _arith_args(step.start.args, step.start.func.text, indices)
     elif step.start is not None:
@@ -200,32 +269,32 @@ def _family_or_arrow(name: Name) -> str:
     return "family" if name.text in FAMILIES or name.text == MIXTURE else "arrow"
 
 
-def _binders(binders: tuple[t.Binder, ...], scope: Span) -> Found:
+def _binders(binders: tuple[Binder, ...], scope: Span) -> Found:
     for binder in binders:
         yield Occurrence(binder.name.text, binder.name.span, "local-bind", "", scope)
         yield from _object(binder.space)
 
 
-def _indices(binders: tuple[t.Binder, ...], scope: Span) -> dict[str, Span]:
+def _indices(binders: tuple[Binder, ...], scope: Span) -> dict[str, Span]:
     return {binder.name.text: scope for binder in binders}
 
 
-def _object(expr: t.ObjectExpr) -> Found:
+def _object(expr: ObjectExpr) -> Found:
     match expr:
-        case t.FinSetExpr(size=size):
+        case FinSetExpr(size=size):
             yield from _size(size)
-        case t.EnumExpr(labels=labels):
+        case EnumExpr(labels=labels):
             yield from map(_label, labels)
-        case t.SpaceExpr(kind=kind, sizes=sizes, options=options):
+        case SpaceExpr(kind=kind, sizes=sizes, options=options):
             yield at(kind, "space")
             for size in sizes:
                 yield from _size(size)
             yield from _options(options)
-        case t.SeqExpr(item=inner) | t.ParenObject(inner=inner):
+        case SeqExpr(item=inner) | ParenObject(inner=inner):
             yield from _object(inner)
-        case t.ObjectRef(name=name):
+        case ObjectRef(name=name):
             yield from object_names(name)
-        case t.ProductExpr(factors=parts) | t.CoproductExpr(parts=parts):
+        case ProductExpr(factors=parts) | CoproductExpr(parts=parts):
             for part in parts:
                 yield from _object(part)
 
@@ -236,28 +305,28 @@ def _label(label: Name) -> Occurrence:
     return Occurrence(label.text, Span(start + 1, end - 1) if label.quoted else label.span, "label")
 
 
-def _size(size: t.Size) -> Found:
+def _size(size: Size) -> Found:
     if isinstance(size.value, str):
         yield Occurrence(size.value, size.span, "size")
 
 
-def _options(options: t.Options | None) -> Found:
+def _options(options: Options | None) -> Found:
     for option in options.items if options is not None else ():
         yield at(option.key, "option")
         if option.value is not None:
             yield from _value(option.value, option.key.text)
 
 
-def _value(value: t.Value, key: str) -> Found:
+def _value(value: Value, key: str) -> Found:
     part = "value" if key in VALUE_OPTIONS else "object" if key in OBJECT_KEYS else "word"
     match value:
-        case t.Word(text=text, span=span):
+        case Word(text=text, span=span):
             # an object's `of` is the prefix in front of it
             yield Occurrence(text, span, part, "" if part == "object" else key)
-        case t.ListValue(items=items):
+        case ListValue(items=items):
             for item in items:
                 yield from _value(item, key)
-        case t.CallValue(func=func, args=args):
+        case CallValue(func=func, args=args):
             yield at(func, _family_or_arrow(func))
             for argument in args:
                 if argument.key is not None:
@@ -267,37 +336,37 @@ def _value(value: t.Value, key: str) -> Found:
             return
 
 
-def _arrow(expr: t.ArrowExpr) -> Found:
+def _arrow(expr: ArrowExpr) -> Found:
     match expr:
-        case t.ArrowRef(name=name):
+        case ArrowRef(name=name):
             yield at(name, _arrow_part(name.text))
-        case t.ArrowCall(func=func, args=args):
+        case ArrowCall(func=func, args=args):
             yield at(func, "combinator" if func.text in CALLS else _arrow_part(func.text))
             for argument in args:
                 yield from _argument(argument, func.text)
-        case t.ComposeExpr(stages=parts) | t.TensorExpr(factors=parts):
+        case ComposeExpr(stages=parts) | TensorExpr(factors=parts):
             for part in parts:
                 yield from _arrow(part)
-        case t.PostfixExpr(base=base, attribute=attribute, args=args):
+        case PostfixExpr(base=base, attribute=attribute, args=args):
             yield from _arrow(base)
             yield at(attribute, "attribute", owner_of(base))
             for argument in args or ():
                 yield from _argument(argument, behind(at(attribute, "attribute", owner_of(base))))
-        case t.ParenArrow(inner=inner):
+        case ParenArrow(inner=inner):
             yield from _arrow(inner)
 
 
-def _argument(argument: t.ArrowArg, call: str) -> Found:
+def _argument(argument: ArrowArg, call: str) -> Found:
     if argument.key is not None:
         yield at(argument.key, "keyword", call)
     match argument.value:
-        case t.ArrowRef(name=name) if argument.key is not None and call in CALLS:
+        case ArrowRef(name=name) if argument.key is not None and call in CALLS:
             yield at(name, "word", argument.key.text)
-        case t.ArrowRef(name=name) if call in OBJECT_CALLS:
+        case ArrowRef(name=name) if call in OBJECT_CALLS:
             yield at(name, "object")
-        case t.Number():
+        case Number():
             return
-        case t.String(value=value, span=span):
+        case String(value=value, span=span):
             if call == "from_data":
                 yield Occurrence(value, Span(span.start + 1, span.end - 1), "data")
         case value:
@@ -318,45 +387,45 @@ def called_part(name: str, *, arithmetic: bool) -> str:
     return "callee" if arithmetic and part == "arrow" else part
 
 
-def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
+def _arith(expr: Arith, local: dict[str, Span]) -> Found:
     match expr:
-        case t.Variable(name=name):
+        case Variable(name=name):
             yield _use(name, "value", local)
-        case t.Literal(value=str(text), span=span):
+        case Literal(value=str(text), span=span):
             yield Occurrence(text, Span(span.start + 1, span.end - 1), "element")
-        case t.Unary(operand=inner) | t.ParenArith(inner=inner):
+        case Unary(operand=inner) | ParenArith(inner=inner):
             yield from _arith(inner, local)
-        case t.Binary(left=left, right=right):
+        case Binary(left=left, right=right):
             yield from _arith(left, local)
             yield from _arith(right, local)
-        case t.ArithCall(func=func, args=args):
+        case ArithCall(func=func, args=args):
             yield _use(func, "callee", local)
             yield from _arith_args(args, func.text, local)
-        case t.Gather(base=base, indices=parts):
+        case Gather(base=base, indices=parts):
             yield from _arith(base, local)
             for part in parts:
                 yield from _arith(part, local)
-        case t.Field(base=base, field=field):
+        case Field(base=base, field=field):
             yield from _arith(base, local)
             yield _field(base, field, local)
-        case t.MethodCall(base=base, method=method, args=args):
+        case MethodCall(base=base, method=method, args=args):
             yield from _arith(base, local)
             yield _field(base, method, local)
             yield from _arith_args(args, behind(_field(base, method, local)), local)
-        case t.ListArith(items=items) | t.TupleArith(items=items):
+        case ListArith(items=items) | TupleArith(items=items):
             for item in items:
                 yield from _arith(item, local)
-        case t.Lambda(parameter=parameter, body=body, span=span):
+        case Lambda(parameter=parameter, body=body, span=span):
             yield Occurrence(parameter.text, parameter.span, "local-bind", "", span)
             yield from _arith(body, {**local, parameter.text: span})
-        case t.FactorExpr(indices=indices, body=body, span=span):
+        case FactorExpr(indices=indices, body=body, span=span):
             for index in indices:
                 yield Occurrence(index.name.text, index.name.span, "local-bind", "", span)
                 yield from _object(index.space)
             inner = {**local, **{index.name.text: span for index in indices}}
             for part in (case.value for case in body) if isinstance(body, tuple) else (body,):
                 yield from _arith(part, inner)
-        case t.Comprehension(function=function, body=body, binders=binders, condition=condition, span=span):
+        case Comprehension(function=function, body=body, binders=binders, condition=condition, span=span):
             yield _use(function, "callee", local)
             yield from _binders(binders, span)
             inner = {**local, **_indices(binders, span)}
@@ -367,12 +436,12 @@ def _arith(expr: t.Arith, local: dict[str, Span]) -> Found:
             return
 
 
-def _field(base: t.Arith, field: Name, local: dict[str, Span]) -> Occurrence:
-    plain = base.name.text if isinstance(base, t.Variable) else ""
+def _field(base: Arith, field: Name, local: dict[str, Span]) -> Occurrence:
+    plain = base.name.text if isinstance(base, Variable) else ""
     return at(field, "attribute", "" if plain in local else plain)
 
 
-def _arith_args(args: tuple[t.ArithArg, ...], call: str, local: dict[str, Span]) -> Found:
+def _arith_args(args: tuple[ArithArg, ...], call: str, local: dict[str, Span]) -> Found:
     for argument in args:
         if argument.key is not None:
             yield at(argument.key, "keyword", call)
@@ -385,13 +454,13 @@ def _use(name: Name, part: str, local: dict[str, Span]) -> Occurrence:
     return at(name, part)
 
 
-def _term(term: t.Term) -> Found:
+def _term(term: Term) -> Found:
     if isinstance(term.head, Name):
         yield at(term.head, "term", "constructor" if term.args is not None else "")
     for argument in term.args or ():
         yield from _term(argument)
 
 
-def _attributes(attributes: t.Attributes | None) -> Found:
+def _attributes(attributes: Attributes | None) -> Found:
     for item in attributes.items if attributes is not None else ():
         yield at(item.key, "option")

@@ -22,7 +22,7 @@ from qvr_core.ide.symbols import (
 )
 from qvr_core.ide.target import symbol_at
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, PredictModel, SampleModel
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.semantics.types.walk import all_steps
 from qvr_core.syntax.placing import units_of
@@ -112,7 +112,7 @@ def _bound_spaces(snapshot: Snapshot, found: Found) -> list[Named]:
         return []
     spaces = [item.space for item in program.inputs if item.name == found.symbol.name]
     for step in all_steps(program.steps):
-        if isinstance(step, m.SampleModel | m.ObserveModel | m.PredictModel | m.MarginalizeModel):
+        if isinstance(step, SampleModel | ObserveModel | PredictModel | MarginalizeModel):
             spaces += [space for name, space in step.site.bound if name == found.symbol.name]
     return spaces
 

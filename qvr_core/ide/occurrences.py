@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qvr_core.syntax import tree as t
-from qvr_core.syntax.tree import Name, Span
+from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef, PostfixExpr
+from qvr_core.syntax.tree.declarations import ImportDecl
+from qvr_core.syntax.tree.names import Name, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,9 @@ def at(name: Name, part: str, of: str = "") -> Occurrence:
     return Occurrence(name.text, name.span, part, of)
 
 
-def owner_of(base: t.ArrowExpr) -> str:
+def owner_of(base: ArrowExpr) -> str:
     """The plain name in front of a dot, which may be the prefix of an import; '' where something else stands there."""
-    return base.name.text if isinstance(base, t.ArrowRef) else ""
+    return base.name.text if isinstance(base, ArrowRef) else ""
 
 
 def behind(attribute: Occurrence) -> str:
@@ -43,9 +44,9 @@ def behind(attribute: Occurrence) -> str:
     return f"{attribute.of}.{attribute.text}" if attribute.of else attribute.text
 
 
-def qualified(drawn: t.ArrowExpr) -> str:
+def qualified(drawn: ArrowExpr) -> str:
     """The name that `l.F(…)` draws from."""
-    return f"{owner_of(drawn.base)}.{drawn.attribute.text}" if isinstance(drawn, t.PostfixExpr) else ""
+    return f"{owner_of(drawn.base)}.{drawn.attribute.text}" if isinstance(drawn, PostfixExpr) else ""
 
 
 def object_names(name: Name) -> Iterator[Occurrence]:
@@ -59,7 +60,7 @@ def object_names(name: Name) -> Iterator[Occurrence]:
     yield Occurrence(last.strip(), Span(end - len(last.strip()), end), "object", prefix.strip())
 
 
-def import_names(decl: t.ImportDecl) -> Iterator[Occurrence]:
+def import_names(decl: ImportDecl) -> Iterator[Occurrence]:
     """The path, the prefix, the imported names and what they are called here."""
     start, end = decl.path.span
     yield Occurrence(decl.path.value, Span(start + 1, max(start + 1, end - 1)), "path")

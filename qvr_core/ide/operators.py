@@ -8,21 +8,15 @@ from qvr_core.ide.descriptions import value_text
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.target import Operator, Sign
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import space_text
+from qvr_core.semantics.types.model.arrows import Arrow, Compose, Tensor
 from qvr_core.semantics.types.walk import all_steps, operands, parts, values, walk
-from qvr_core.syntax.tree import (
-    Binary,
-    ComposeExpr,
-    CoproductExpr,
-    FactorCase,
-    Lambda,
-    ProductExpr,
-    Span,
-    Statement,
-    TensorExpr,
-)
+from qvr_core.syntax.tree.arithmetic import Binary, FactorCase, Lambda
+from qvr_core.syntax.tree.arrows import ComposeExpr, TensorExpr
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import CoproductExpr, ProductExpr
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -70,7 +64,7 @@ def operator_text(snapshot: Snapshot, operator: Operator) -> Prose:
             return _arithmetic(snapshot, statement, node, Origin(uid, whole))
 
 
-def _compose(root: m.Arrow | None, unit: int, span: Span) -> Prose:
+def _compose(root: Arrow | None, unit: int, span: Span) -> Prose:
     held = None if root is None else _operator_at(root, unit, span.start)
     if held is None:
         return prose(Code("f >> g"), "First f, then g: the codomain of f must fit the domain of g.")
@@ -83,19 +77,19 @@ def _compose(root: m.Arrow | None, unit: int, span: Span) -> Prose:
     )
 
 
-def _operator_at(root: m.Arrow, unit: int, offset: int) -> tuple[m.Compose, int] | None:
+def _operator_at(root: Arrow, unit: int, offset: int) -> tuple[Compose, int] | None:
     """The composition and the index of its `>>` at an offset."""
     for arrow in walk(root, parts):
-        if isinstance(arrow, m.Compose):
+        if isinstance(arrow, Compose):
             for index, origin in enumerate(arrow.operators):
                 if origin.unit == unit and origin.span.start <= offset <= origin.span.end:
                     return arrow, index
     return None
 
 
-def _side_by_side(root: m.Arrow | None, origin: Origin) -> Prose:
+def _side_by_side(root: Arrow | None, origin: Origin) -> Prose:
     for arrow in () if root is None else walk(root, parts):
-        if isinstance(arrow, m.Tensor) and arrow.origin == origin:
+        if isinstance(arrow, Tensor) and arrow.origin == origin:
             sides = f"`{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}`"
             return prose(Code("f @ g"), "Side by side: each on its own part of the input.", sides)
     return prose(Code("f @ g"), "Side by side: dom f * dom g to cod f * cod g.")
@@ -117,7 +111,7 @@ def _arithmetic(snapshot: Snapshot, statement: Statement, node: Binary, origin: 
     return prose(Code(f"x {node.operator} y"), f"{meaning}, element by element.", gives)
 
 
-def arrow_of(snapshot: Snapshot, statement: Statement) -> m.Arrow | None:
+def arrow_of(snapshot: Snapshot, statement: Statement) -> Arrow | None:
     """The expression of a let or an export."""
     names = statement.header.unit.declares
     if names and names[0].text in model_of(snapshot).lets:

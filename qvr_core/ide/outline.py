@@ -9,12 +9,15 @@ from qvr_core.ide.answers import DocumentSymbol
 from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import KINDS, binding_kind
 from qvr_core.ide.view import arrow_of, model_of
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.syntax import tree as t
+from qvr_core.semantics.types.model.arrows import Damaged
+from qvr_core.semantics.types.model.file import ObjectModel, Replicated
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.tree.arrows import ArrowRef
+from qvr_core.syntax.tree.declarations import ExportDecl
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Placed, Statement
 from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -60,12 +63,12 @@ def _item_kind(occurrence: Occurrence) -> str:
 def declaration_detail(snapshot: Snapshot, name: str) -> str:
     """The type of a declaration, in one short line."""
     node = snapshot.node(name)
-    if isinstance(node, m.ObjectModel):
+    if isinstance(node, ObjectModel):
         return node.space.written
-    if isinstance(node, m.Replicated):
+    if isinstance(node, Replicated):
         return declaration_detail(snapshot, node.copies[0]) if node.copies else ""
     arrow = arrow_of(snapshot, name)
-    if arrow is None or isinstance(arrow, m.Damaged):
+    if arrow is None or isinstance(arrow, Damaged):
         return ""
     return f"{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"
 
@@ -155,7 +158,7 @@ def drawable_at(snapshot: Snapshot, cursor: Cursor) -> str | None:
     if statement is None:
         return None
     node = statement.header.unit.node
-    if isinstance(node, t.ExportDecl) and isinstance(node.value, t.ArrowRef):
+    if isinstance(node, ExportDecl) and isinstance(node.value, ArrowRef):
         return node.value.name.text
     names = statement.header.unit.declares
     model = model_of(snapshot)

@@ -15,10 +15,12 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.modules.module import Target
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.syntax import tree as t
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Range
-from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.tree.declarations import DefDecl, MorphismDecl, ProgramHeader
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.options import Word
+from qvr_core.syntax.tree.units import Placed, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -216,7 +218,7 @@ def _bound(statement: Statement, name: str) -> Symbol | None:
 
 
 def _of_file_or_template(snapshot: Snapshot, statement: Statement, name: str, otherwise: str) -> Symbol:
-    if isinstance(statement.header.unit.node, t.ProgramHeader):
+    if isinstance(statement.header.unit.node, ProgramHeader):
         bound = _bound(statement, name)
         if bound is not None and bound.kind == "template":
             return bound
@@ -285,9 +287,9 @@ def _label(statement: Statement, placed: Placed[Any], name: str) -> Symbol:
 def _owner_role(placed: Placed[Any]) -> str:
     """What an option belongs to: the role of its morphism, or the keyword of its step."""
     node = placed.unit.node
-    if isinstance(node, t.MorphismDecl):
+    if isinstance(node, MorphismDecl):
         for option in node.options.items if node.options is not None else ():
-            if option.key.text == "role" and isinstance(option.value, t.Word):
+            if option.key.text == "role" and isinstance(option.value, Word):
                 return option.value.text
         return "kernel"
     return placed.unit.keyword
@@ -324,7 +326,7 @@ def _scope(snapshot: Snapshot, symbol: Symbol) -> list[Statement]:
 def _is_parameter(snapshot: Snapshot, symbol: Symbol) -> bool:
     """Whether a local name is a parameter of a function of one line, which calls may name."""
     return symbol.kind == "local" and any(
-        statement.header.uid == symbol.owner and isinstance(statement.header.unit.node, t.DefDecl)
+        statement.header.uid == symbol.owner and isinstance(statement.header.unit.node, DefDecl)
         for statement in snapshot.statements
     )
 

@@ -13,16 +13,11 @@ from qvr_core.ide.symbols import Found, Symbol, symbol_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.lexer import tokenize
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import (
-    Binary,
-    ComposeExpr,
-    CoproductExpr,
-    Placed,
-    ProductExpr,
-    Span,
-    Statement,
-    TensorExpr,
-)
+from qvr_core.syntax.tree.arithmetic import Binary
+from qvr_core.syntax.tree.arrows import ComposeExpr, TensorExpr
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import CoproductExpr, ProductExpr
+from qvr_core.syntax.tree.units import Placed, Statement
 from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:

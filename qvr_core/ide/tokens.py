@@ -10,11 +10,13 @@ from qvr_core.ide.names import Occurrence, names_of
 from qvr_core.ide.symbols import Symbol, bindings, symbol_of, writes
 from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Arrow, Model, Program, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Sort
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Range
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

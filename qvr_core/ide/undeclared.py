@@ -9,11 +9,12 @@ from qvr_core.ide.answers import Action, InlayHint, TextEdit
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import DataName
+from qvr_core.semantics.types.model.programs import DataName
 from qvr_core.semantics.types.spaces import Unknown
-from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Span, Statement
+from qvr_core.syntax.tree.declarations import ProgramHeader
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -37,7 +38,7 @@ def declare_actions(snapshot: Snapshot, stretch: Range) -> Iterator[Action]:
 def _found(snapshot: Snapshot, statement: Statement) -> Iterator[tuple[DataName, str, Range, TextEdit]]:
     """(data name, its type, its first use, the edit that declares it)."""
     header = statement.header.unit.node
-    program = model_of(snapshot).programs.get(header.name.text) if isinstance(header, t.ProgramHeader) else None
+    program = model_of(snapshot).programs.get(header.name.text) if isinstance(header, ProgramHeader) else None
     if program is None or program.template or not statement.header.children:
         return
     start = snapshot.range(Origin(statement.header.children[0].uid, Span(0, 0))).start

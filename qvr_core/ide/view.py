@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.scope import DistributionEntry
-from qvr_core.semantics.types import model as m
-from qvr_core.semantics.types.model import Model
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.file import LetArrow, Model, ObjectModel, Replicated
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -69,27 +71,27 @@ class _Declared(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-_NO_ARROWS = (m.ObjectModel, m.Replicated, m.LetArrow, m.Program, m.Composition, m.Deduction)
+_NO_ARROWS = (ObjectModel, Replicated, LetArrow, Program, Composition, Deduction)
 
 
-def arrow_of(snapshot: Snapshot, name: str) -> m.Arrow | m.Program | None:
+def arrow_of(snapshot: Snapshot, name: str) -> Arrow | Program | None:
     """What a declared name stands for: a morphism, the expression of a let, or a program."""
     node: Any = snapshot.node(name)
-    if isinstance(node, m.LetArrow):
+    if isinstance(node, LetArrow):
         return node.arrow
-    return node if isinstance(node, m.Program) or not isinstance(node, _NO_ARROWS) else None
+    return node if isinstance(node, Program) or not isinstance(node, _NO_ARROWS) else None
 
 
 def model_of(snapshot: Snapshot) -> Model:
     """The model for those who ask for single names: nothing is gone through.  It has no exports and no order."""
     return Model(
-        objects=_Declared(snapshot, (m.ObjectModel,)),
+        objects=_Declared(snapshot, (ObjectModel,)),
         arrows=_Declared(snapshot, _NO_ARROWS, others=True),
-        replicated=_Declared(snapshot, (m.Replicated,)),
-        lets=_Declared(snapshot, (m.LetArrow,)),
-        programs=_Declared(snapshot, (m.Program,)),
-        compositions=_Declared(snapshot, (m.Composition,)),
-        deductions=_Declared(snapshot, (m.Deduction,)),
+        replicated=_Declared(snapshot, (Replicated,)),
+        lets=_Declared(snapshot, (LetArrow,)),
+        programs=_Declared(snapshot, (Program,)),
+        compositions=_Declared(snapshot, (Composition,)),
+        deductions=_Declared(snapshot, (Deduction,)),
         exports=(),
         order=(),
     )

@@ -17,7 +17,8 @@ from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.data_text import missing_advice
-from qvr_core.semantics.types.model import Data, ObserveModel
+from qvr_core.semantics.types.model.expressions import Data
+from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.walk import sites
 
 NO_DENSITY = "an observed value lies outside the support, or the arguments leave it no chance (a mean or a scale of 0)"

@@ -17,14 +17,13 @@ from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.handlers import Subsample, by_rows, condition, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
-from qvr_core.semantics.types.model import (
-    Bound,
-    Data,
+from qvr_core.semantics.types.model.expressions import Bound, Data
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
     PredictModel,
-    Program,
     SampleModel,
     ScoreModel,
     StepModel,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from qvr_core.syntax import tree
 from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.statements import Layout, is_damaged
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.declarations import MorphismDecl, ObjectDecl
+from qvr_core.syntax.tree.units import Statement
 
 
 def run_around(layout: Layout, low: int, high: int) -> tuple[int, int]:
@@ -42,7 +42,7 @@ def align_runs(layout: Layout, printed: dict[int, list[str]]) -> None:
 def _alignable(layout: Layout, statement: Statement, lines: list[str]) -> bool:
     node = statement.header.unit.node
     one_line = layout.end_line(statement.uid) - layout.start_line(statement.uid) == 1 == len(lines)
-    return one_line and isinstance(node, (tree.ObjectDecl, tree.MorphismDecl)) and not is_damaged(statement)
+    return one_line and isinstance(node, (ObjectDecl, MorphismDecl)) and not is_damaged(statement)
 
 
 def _follows(layout: Layout, i: int, j: int) -> bool:
@@ -63,7 +63,7 @@ def _align(layout: Layout, run: list[int], printed: dict[int, list[str]]) -> Non
         width = max(map(len, heads))
         heads = [head.ljust(width) for head in heads]
     # Arrows can only stand in a column if the colons before them do.
-    if isinstance(nodes[0], tree.MorphismDecl) and len(set(map(len, heads))) == 1:
+    if isinstance(nodes[0], MorphismDecl) and len(set(map(len, heads))) == 1:
         arrows = [_arrow_column(layout, i) for i in run]
         if _in_columns(arrows):
             domains = [to_text(node.domain) for node in nodes]

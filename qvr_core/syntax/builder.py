@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qvr_core.syntax import step_builder, tree
+from qvr_core.syntax import step_builder
 from qvr_core.syntax.pieces import (
     Arguments,
     Bounds,
@@ -24,68 +24,97 @@ from qvr_core.syntax.pieces import (
     token_span,
 )
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Name, Span
+from qvr_core.syntax.tree.arrows import ArrowArg, ArrowCall, ArrowRef, ComposeExpr, ParenArrow, PostfixExpr, TensorExpr
+from qvr_core.syntax.tree.declarations import (
+    CompositionHeader,
+    DeductionHeader,
+    DefDecl,
+    DefHeader,
+    ExportDecl,
+    FamilyHeader,
+    FunctionParameter,
+    ImportDecl,
+    ImportItem,
+    LetDecl,
+    MorphismDecl,
+    ObjectDecl,
+    Parameter,
+    ProgramHeader,
+)
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import (
+    CoproductExpr,
+    EnumExpr,
+    FinSetExpr,
+    ObjectRef,
+    ParenObject,
+    ProductExpr,
+    SeqExpr,
+    Size,
+    SpaceExpr,
+)
+from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Option, Options, String, ValueArg, Word
 
 # ---------------------------------------------------------------- statements
 
 
-def object_decl(children: list[Any], start: int, end: int) -> tree.ObjectDecl:
+def object_decl(children: list[Any], start: int, end: int) -> ObjectDecl:
     names, space = children
-    return tree.ObjectDecl(names, space, Span(start, end))
+    return ObjectDecl(names, space, Span(start, end))
 
 
-def morphism_decl(children: list[Any], start: int, end: int) -> tree.MorphismDecl:
+def morphism_decl(children: list[Any], start: int, end: int) -> MorphismDecl:
     names, domain, codomain, *rest = children
-    init = next((c for c in rest if type(c) is not tree.Options), None)
-    return tree.MorphismDecl(names, domain, codomain, joined_options(rest), init, Span(start, end))
+    init = next((c for c in rest if type(c) is not Options), None)
+    return MorphismDecl(names, domain, codomain, joined_options(rest), init, Span(start, end))
 
 
-def let_decl(children: list[Any], start: int, end: int) -> tree.LetDecl:
+def let_decl(children: list[Any], start: int, end: int) -> LetDecl:
     keyword, target, value = children
-    return tree.LetDecl(keyword.text, name(target), value, Span(start, end))
+    return LetDecl(keyword.text, name(target), value, Span(start, end))
 
 
-def export_decl(children: list[Any], start: int, end: int) -> tree.ExportDecl:
-    return tree.ExportDecl(children[0], Span(start, end))
+def export_decl(children: list[Any], start: int, end: int) -> ExportDecl:
+    return ExportDecl(children[0], Span(start, end))
 
 
-def import_decl(children: list[Any], start: int, end: int) -> tree.ImportDecl:
+def import_decl(children: list[Any], start: int, end: int) -> ImportDecl:
     path, *prefix = children
-    return tree.ImportDecl(_quoted(path), name(prefix[0]) if prefix else None, None, Span(start, end))
+    return ImportDecl(_quoted(path), name(prefix[0]) if prefix else None, None, Span(start, end))
 
 
-def import_from(children: list[Any], start: int, end: int) -> tree.ImportDecl:
+def import_from(children: list[Any], start: int, end: int) -> ImportDecl:
     path, *items = children
-    return tree.ImportDecl(_quoted(path), None, tuple(items), Span(start, end))
+    return ImportDecl(_quoted(path), None, tuple(items), Span(start, end))
 
 
-def import_item(children: list[Any], start: int, end: int) -> tree.ImportItem:
+def import_item(children: list[Any], start: int, end: int) -> ImportItem:
     alias = name(children[1]) if len(children) > 1 else None
-    return tree.ImportItem(name(children[0]), alias, Span(start, end))
+    return ImportItem(name(children[0]), alias, Span(start, end))
 
 
-def _quoted(token: Token) -> tree.String:
-    return tree.String(string_value(token.text), token.text, token_span(token))
+def _quoted(token: Token) -> String:
+    return String(string_value(token.text), token.text, token_span(token))
 
 
-def program_header(children: list[Any], start: int, end: int) -> tree.ProgramHeader:
-    parameters: tuple[tree.Parameter, ...] | None = None
+def program_header(children: list[Any], start: int, end: int) -> ProgramHeader:
+    parameters: tuple[Parameter, ...] | None = None
     if type(children[1]) is Arguments:
         parameters = children.pop(1).items
     target, domain, codomain, *rest = children
     colon = one(rest, TrailingColon)
-    return tree.ProgramHeader(
+    return ProgramHeader(
         name(target), parameters, domain, codomain, joined_options(rest), colon and colon.span, Span(start, end)
     )
 
 
-def composition_header(children: list[Any], start: int, end: int) -> tree.CompositionHeader:
-    return tree.CompositionHeader(name(children[0]), one(children, Name), Span(start, end))
+def composition_header(children: list[Any], start: int, end: int) -> CompositionHeader:
+    return CompositionHeader(name(children[0]), one(children, Name), Span(start, end))
 
 
-def deduction_header(children: list[Any], start: int, end: int) -> tree.DeductionHeader:
+def deduction_header(children: list[Any], start: int, end: int) -> DeductionHeader:
     target, domain, codomain, *rest = children
-    return tree.DeductionHeader(name(target), domain, codomain, joined_options(rest), Span(start, end))
+    return DeductionHeader(name(target), domain, codomain, joined_options(rest), Span(start, end))
 
 
 def trailing_colon(children: list[Any], start: int, end: int) -> TrailingColon:
@@ -96,40 +125,38 @@ def arguments(children: list[Any], start: int, end: int) -> Arguments:
     return Arguments(tuple(children))
 
 
-def def_decl(children: list[Any], start: int, end: int) -> tree.DefDecl:
+def def_decl(children: list[Any], start: int, end: int) -> DefDecl:
     target, parameters, body = children
-    return tree.DefDecl(name(target), parameters.items, body, Span(start, end))
+    return DefDecl(name(target), parameters.items, body, Span(start, end))
 
 
-def def_header(children: list[Any], start: int, end: int) -> tree.DefHeader:
+def def_header(children: list[Any], start: int, end: int) -> DefHeader:
     target, parameters, *rest = children
     colon = one(rest, TrailingColon)
-    return tree.DefHeader(name(target), parameters.items, colon and colon.span, Span(start, end))
+    return DefHeader(name(target), parameters.items, colon and colon.span, Span(start, end))
 
 
-def family_header(children: list[Any], start: int, end: int) -> tree.FamilyHeader:
+def family_header(children: list[Any], start: int, end: int) -> FamilyHeader:
     target, parameters, space, *rest = children
     colon = one(rest, TrailingColon)
-    return tree.FamilyHeader(name(target), parameters.items, space, colon and colon.span, Span(start, end))
+    return FamilyHeader(name(target), parameters.items, space, colon and colon.span, Span(start, end))
 
 
-def function_parameter(children: list[Any], start: int, end: int) -> tree.FunctionParameter:
+def function_parameter(children: list[Any], start: int, end: int) -> FunctionParameter:
     target, *rest = children
     given: Default | None = one(rest, Default)
     space = next((c for c in rest if type(c) is not Default), None)
-    return tree.FunctionParameter(name(target), space, given and given.value, Span(start, end))
+    return FunctionParameter(name(target), space, given and given.value, Span(start, end))
 
 
 def default(children: list[Any], start: int, end: int) -> Default:
     return Default(children[0])
 
 
-def parameter(children: list[Any], start: int, end: int) -> tree.Parameter:
+def parameter(children: list[Any], start: int, end: int) -> Parameter:
     kind: Kind | None = children[1] if len(children) > 1 else None
     given: Default | None = one(children, Default)
-    return tree.Parameter(
-        name(children[0]), kind and kind.name, kind and kind.mor, Span(start, end), given and given.value
-    )
+    return Parameter(name(children[0]), kind and kind.name, kind and kind.mor, Span(start, end), given and given.value)
 
 
 def plain_kind(children: list[Any], start: int, end: int) -> Kind:
@@ -147,49 +174,49 @@ def names(children: list[Any], start: int, end: int) -> tuple[Name, ...]:
 # ---------------------------------------------------------------- objects
 
 
-def coproduct(children: list[Any], start: int, end: int) -> tree.CoproductExpr:
-    return tree.CoproductExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
+def coproduct(children: list[Any], start: int, end: int) -> CoproductExpr:
+    return CoproductExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
 
 
-def product(children: list[Any], start: int, end: int) -> tree.ProductExpr:
-    return tree.ProductExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
+def product(children: list[Any], start: int, end: int) -> ProductExpr:
+    return ProductExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
 
 
-def finset(children: list[Any], start: int, end: int) -> tree.FinSetExpr:
-    return tree.FinSetExpr(children[0], Span(start, end))
+def finset(children: list[Any], start: int, end: int) -> FinSetExpr:
+    return FinSetExpr(children[0], Span(start, end))
 
 
-def enumeration(children: list[Any], start: int, end: int) -> tree.EnumExpr:
-    return tree.EnumExpr(tuple(children), Span(start, end))
+def enumeration(children: list[Any], start: int, end: int) -> EnumExpr:
+    return EnumExpr(tuple(children), Span(start, end))
 
 
-def space_of_sizes(children: list[Any], start: int, end: int) -> tree.SpaceExpr:
+def space_of_sizes(children: list[Any], start: int, end: int) -> SpaceExpr:
     kind, *sizes = children
-    limits: tree.Options | None = sizes.pop().options if type(sizes[-1]) is Bounds else None
-    return tree.SpaceExpr(name(kind), tuple(sizes), limits, Span(start, end))
+    limits: Options | None = sizes.pop().options if type(sizes[-1]) is Bounds else None
+    return SpaceExpr(name(kind), tuple(sizes), limits, Span(start, end))
 
 
-def sequence(children: list[Any], start: int, end: int) -> tree.SeqExpr:
-    return tree.SeqExpr(children[0], Span(start, end))
+def sequence(children: list[Any], start: int, end: int) -> SeqExpr:
+    return SeqExpr(children[0], Span(start, end))
 
 
-def object_ref(children: list[Any], start: int, end: int) -> tree.ObjectRef:
-    return tree.ObjectRef(name(children[0]))
+def object_ref(children: list[Any], start: int, end: int) -> ObjectRef:
+    return ObjectRef(name(children[0]))
 
 
-def qualified_object(children: list[Any], start: int, end: int) -> tree.ObjectRef:
+def qualified_object(children: list[Any], start: int, end: int) -> ObjectRef:
     prefix, target = children
-    return tree.ObjectRef(Name(f"{prefix.text}.{target.text}", Span(start, end)))
+    return ObjectRef(Name(f"{prefix.text}.{target.text}", Span(start, end)))
 
 
-def paren_object(children: list[Any], start: int, end: int) -> tree.ParenObject:
-    return tree.ParenObject(children[0], Span(start, end))
+def paren_object(children: list[Any], start: int, end: int) -> ParenObject:
+    return ParenObject(children[0], Span(start, end))
 
 
-def size(children: list[Any], start: int, end: int) -> tree.Size:
+def size(children: list[Any], start: int, end: int) -> Size:
     token: Token = children[0]
     value = int(token.text) if token.kind == "INT" else None if token.kind == "UNDERSCORE" else token.text
-    return tree.Size(value, Span(start, end))
+    return Size(value, Span(start, end))
 
 
 def label(children: list[Any], start: int, end: int) -> Name:
@@ -200,43 +227,43 @@ def label(children: list[Any], start: int, end: int) -> Name:
 # ---------------------------------------------------------------- options
 
 
-def options(children: list[Any], start: int, end: int) -> tree.Options:
-    return tree.Options(tuple(children), Span(start, end))
+def options(children: list[Any], start: int, end: int) -> Options:
+    return Options(tuple(children), Span(start, end))
 
 
 def bounds(children: list[Any], start: int, end: int) -> Bounds:
-    return Bounds(tree.Options(tuple(children[1:]), Span(start, end)))
+    return Bounds(Options(tuple(children[1:]), Span(start, end)))
 
 
-def option(children: list[Any], start: int, end: int) -> tree.Option:
-    return tree.Option(children[0], children[1] if len(children) > 1 else None, Span(start, end))
+def option(children: list[Any], start: int, end: int) -> Option:
+    return Option(children[0], children[1] if len(children) > 1 else None, Span(start, end))
 
 
-def string(children: list[Any], start: int, end: int) -> tree.String:
+def string(children: list[Any], start: int, end: int) -> String:
     text: str = children[0].text
-    return tree.String(string_value(text), text, Span(start, end))
+    return String(string_value(text), text, Span(start, end))
 
 
-def word_value(children: list[Any], start: int, end: int) -> tree.Word:
-    return tree.Word(children[0].text, Span(start, end))
+def word_value(children: list[Any], start: int, end: int) -> Word:
+    return Word(children[0].text, Span(start, end))
 
 
-def list_value(children: list[Any], start: int, end: int) -> tree.ListValue:
-    return tree.ListValue(tuple(children), Span(start, end))
+def list_value(children: list[Any], start: int, end: int) -> ListValue:
+    return ListValue(tuple(children), Span(start, end))
 
 
-def call_value(children: list[Any], start: int, end: int) -> tree.CallValue:
-    return tree.CallValue(name(children[0]), tuple(children[1:]), Span(start, end))
+def call_value(children: list[Any], start: int, end: int) -> CallValue:
+    return CallValue(name(children[0]), tuple(children[1:]), Span(start, end))
 
 
-def value_arg(children: list[Any], start: int, end: int) -> tree.ValueArg:
+def value_arg(children: list[Any], start: int, end: int) -> ValueArg:
     key = name(children[0]) if len(children) > 1 else None
-    return tree.ValueArg(key, children[-1], Span(start, end))
+    return ValueArg(key, children[-1], Span(start, end))
 
 
-def number(children: list[Any], start: int, end: int) -> tree.Number:
+def number(children: list[Any], start: int, end: int) -> Number:
     text = "".join([t.text for t in children])
-    return tree.Number(number_value(text), text, Span(start, end))
+    return Number(number_value(text), text, Span(start, end))
 
 
 def word(children: list[Any], start: int, end: int) -> Name:
@@ -246,37 +273,37 @@ def word(children: list[Any], start: int, end: int) -> Name:
 # ---------------------------------------------------------------- arrow expressions
 
 
-def compose(children: list[Any], start: int, end: int) -> tree.ComposeExpr:
-    return tree.ComposeExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
+def compose(children: list[Any], start: int, end: int) -> ComposeExpr:
+    return ComposeExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
 
 
-def tensor_product(children: list[Any], start: int, end: int) -> tree.TensorExpr:
-    return tree.TensorExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
+def tensor_product(children: list[Any], start: int, end: int) -> TensorExpr:
+    return TensorExpr(tuple(children[::2]), tuple([token_span(t) for t in children[1::2]]), Span(start, end))
 
 
-def attribute(children: list[Any], start: int, end: int) -> tree.PostfixExpr:
-    return tree.PostfixExpr(children[0], children[1], None, Span(start, end))
+def attribute(children: list[Any], start: int, end: int) -> PostfixExpr:
+    return PostfixExpr(children[0], children[1], None, Span(start, end))
 
 
-def attribute_call(children: list[Any], start: int, end: int) -> tree.PostfixExpr:
-    return tree.PostfixExpr(children[0], children[1], children[2].items, Span(start, end))
+def attribute_call(children: list[Any], start: int, end: int) -> PostfixExpr:
+    return PostfixExpr(children[0], children[1], children[2].items, Span(start, end))
 
 
-def arrow_ref(children: list[Any], start: int, end: int) -> tree.ArrowRef:
-    return tree.ArrowRef(name(children[0]))
+def arrow_ref(children: list[Any], start: int, end: int) -> ArrowRef:
+    return ArrowRef(name(children[0]))
 
 
-def arrow_call(children: list[Any], start: int, end: int) -> tree.ArrowCall:
-    return tree.ArrowCall(name(children[0]), children[1].items, Span(start, end))
+def arrow_call(children: list[Any], start: int, end: int) -> ArrowCall:
+    return ArrowCall(name(children[0]), children[1].items, Span(start, end))
 
 
-def paren_arrow(children: list[Any], start: int, end: int) -> tree.ParenArrow:
-    return tree.ParenArrow(children[0], Span(start, end))
+def paren_arrow(children: list[Any], start: int, end: int) -> ParenArrow:
+    return ParenArrow(children[0], Span(start, end))
 
 
-def arrow_arg(children: list[Any], start: int, end: int) -> tree.ArrowArg:
+def arrow_arg(children: list[Any], start: int, end: int) -> ArrowArg:
     key = name(children[0]) if len(children) > 1 else None
-    return tree.ArrowArg(key, children[-1], Span(start, end))
+    return ArrowArg(key, children[-1], Span(start, end))
 
 
 Action = Callable[[list[Any], int, int], Any]

@@ -26,7 +26,8 @@ from qvr_core.syntax.layout import (
 from qvr_core.syntax.layout import shape as shape_of
 from qvr_core.syntax.mistakes.openers import LOOPS, near_word
 from qvr_core.syntax.problems import Replacement, problem
-from qvr_core.syntax.tree import Span, SyntaxProblem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import SyntaxProblem
 
 # By its opener, what the lines of a block are: a function has the steps of a program.
 BLOCKS = {

@@ -8,7 +8,8 @@ from typing import Any
 
 from qvr_core.syntax.printable import printable
 from qvr_core.syntax.problems import ProblemKind
-from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.units import SyntaxProblem, Unit
 
 INTERNAL_ERROR = ProblemKind("internal-error", "error", "QVR itself failed: the mistake is its own, not the text's.")
 """No text is known that brings it about, so it is none of `PROBLEMS`."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, cast
 
-from qvr_core.syntax import tree
 from qvr_core.syntax.alignment import align_runs, run_around
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.printer import to_lines
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Document, Layout, is_damaged
-from qvr_core.syntax.tree import Placed, Statement
+from qvr_core.syntax.tree.options import Options
+from qvr_core.syntax.tree.units import Placed, Statement
 
 STEP = 4
 MOST_BLANK_LINES = 2
@@ -200,7 +200,7 @@ def _same_items(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
 
 
 def _meaning(node: Any) -> Any:
-    return None if isinstance(node, tree.Options) and not node.items else node
+    return None if isinstance(node, Options) and not node.items else node
 
 
 class _Printer:

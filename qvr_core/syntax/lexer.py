@@ -9,7 +9,8 @@ from functools import cache
 from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.problems import problem
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Span, SyntaxProblem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import SyntaxProblem
 
 SPACES = ("Real", "Simplex", "Ordered", "CholeskyFactor", "Covariance", "Correlation")
 COMBINATORS = frozenset(

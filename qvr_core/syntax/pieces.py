@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from qvr_core.syntax import tree
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Name, Span
+from qvr_core.syntax.tree.arithmetic import Arith, Binder, FactorCase
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import ObjectExpr
+from qvr_core.syntax.tree.options import Options
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
@@ -22,32 +24,32 @@ class Arguments(NamedTuple):
 class Ascription(NamedTuple):
     """Marks an object expression that was written after a step's name."""
 
-    space: tree.ObjectExpr
+    space: ObjectExpr
 
 
 class Binders(NamedTuple):
     """The bracket of indices behind a step's name."""
 
-    items: tuple[tree.Binder, ...]
+    items: tuple[Binder, ...]
     span: Span
 
 
 class Start(NamedTuple):
     """What follows `from`."""
 
-    value: tree.Arith
+    value: Arith
 
 
 class Condition(NamedTuple):
     """What follows `if` in a comprehension."""
 
-    value: tree.Arith
+    value: Arith
 
 
 class Default(NamedTuple):
     """What follows the `=` of a parameter."""
 
-    value: tree.Arith
+    value: Arith
 
 
 class TrailingColon(NamedTuple):
@@ -59,20 +61,20 @@ class TrailingColon(NamedTuple):
 class Bounds(NamedTuple):
     """The bracket of a space's bounds."""
 
-    options: tree.Options
+    options: Options
 
 
 class Cases(NamedTuple):
     """The braces of a factor's table."""
 
-    items: tuple[tree.FactorCase, ...]
+    items: tuple[FactorCase, ...]
 
 
 class Kind(NamedTuple):
     """What follows the colon of a parameter."""
 
     name: Name
-    mor: tuple[tree.ObjectExpr, tree.ObjectExpr] | None
+    mor: tuple[ObjectExpr, ObjectExpr] | None
 
 
 def name(token: Token) -> Name:
@@ -116,10 +118,10 @@ def one(children: list[Any], kind: type[Any]) -> Any:
     return None
 
 
-def joined_options(children: list[Any]) -> tree.Options | None:
+def joined_options(children: list[Any]) -> Options | None:
     """All brackets of a declaration as one."""
-    found: list[tree.Options] = [c for c in children if type(c) is tree.Options]
+    found: list[Options] = [c for c in children if type(c) is Options]
     if len(found) < 2:
         return found[0] if found else None
     items = tuple([item for options in found for item in options.items])
-    return tree.Options(items, Span(found[0].span.start, found[-1].span.end))
+    return Options(items, Span(found[0].span.start, found[-1].span.end))

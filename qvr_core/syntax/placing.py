@@ -11,7 +11,7 @@ from typing import Any
 from qvr_core.syntax.cutter import Block, Extent, start_symbol, text_of, unit_text
 from qvr_core.syntax.layout import ITEM_WORDS, Logical, logical_line, shape
 from qvr_core.syntax.mistakes.openers import LOOPS
-from qvr_core.syntax.tree import Placed, Statement, SyntaxProblem, Unit
+from qvr_core.syntax.tree.units import Placed, Statement, SyntaxProblem, Unit
 from qvr_core.syntax.units import parse_unit
 
 # A unit's uid is its statement's serial number in the high bits and a number of its own in the low ones, so that the

@@ -4,8 +4,87 @@ from __future__ import annotations
 
 from typing import Any
 
-from qvr_core.syntax import tree
 from qvr_core.syntax.pretty import SOFT, SPACE, STEP, Doc, Group, Nest, bracketed, chain, flat, join, render
+from qvr_core.syntax.tree.arithmetic import (
+    Arith,
+    ArithArg,
+    ArithCall,
+    Binary,
+    Binder,
+    Comprehension,
+    FactorCase,
+    FactorExpr,
+    FactorIndex,
+    Field,
+    Gather,
+    Lambda,
+    ListArith,
+    Literal,
+    MethodCall,
+    ParenArith,
+    TupleArith,
+    Unary,
+    Variable,
+)
+from qvr_core.syntax.tree.arrows import (
+    ArrowArg,
+    ArrowCall,
+    ArrowExpr,
+    ArrowRef,
+    ComposeExpr,
+    ParenArrow,
+    PostfixExpr,
+    TensorExpr,
+)
+from qvr_core.syntax.tree.declarations import (
+    CompositionHeader,
+    CompositionRule,
+    DeductionHeader,
+    DefDecl,
+    DefHeader,
+    ExportDecl,
+    FamilyHeader,
+    FunctionParameter,
+    Header,
+    ImportDecl,
+    ImportItem,
+    Item,
+    LetDecl,
+    MorphismDecl,
+    ObjectDecl,
+    Parameter,
+    ProgramHeader,
+)
+from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.objects import (
+    CoproductExpr,
+    EnumExpr,
+    FinSetExpr,
+    ObjectExpr,
+    ObjectRef,
+    ParenObject,
+    ProductExpr,
+    SeqExpr,
+    Size,
+    SpaceExpr,
+)
+from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Option, Options, String, ValueArg, Word
+from qvr_core.syntax.tree.steps import (
+    DataStep,
+    Draw,
+    DrawStep,
+    LetStep,
+    MarginalizeStep,
+    ObserveStep,
+    Pattern,
+    PredictStep,
+    ReturnItem,
+    ReturnStep,
+    SampleStep,
+    ScoreStep,
+    Step,
+)
 
 WIDTH = 120
 
@@ -23,62 +102,62 @@ def to_lines(node: Any, indent: int, width: int = WIDTH) -> list[str]:
 def doc_of(node: Any) -> Doc:
     """The document of a node."""
     match node:
-        case tree.Name():
+        case Name():
             return _name(node)
-        case tree.Word(text):
+        case Word(text):
             return text
-        case tree.Number(text=text) | tree.String(text=text) | tree.Literal(text=text):
+        case Number(text=text) | String(text=text) | Literal(text=text):
             return text
-        case tree.ListValue(items):
+        case ListValue(items):
             return bracketed("[", map(doc_of, items), "]")
-        case tree.Option(key, value):
+        case Option(key, value):
             return key.text if value is None else [key.text, "=", doc_of(value)]
-        case tree.Options(items):
+        case Options(items):
             return bracketed("[", map(doc_of, items), "]")
-        case tree.CallValue(func, args):
+        case CallValue(func, args):
             return [func.text, bracketed("(", map(doc_of, args), ")")]
-        case tree.ValueArg(key, value):
+        case ValueArg(key, value):
             return doc_of(value) if key is None else [key.text, "=", doc_of(value)]
-        case tree.Attributes(items):
+        case Attributes(items):
             return bracketed("#[", map(doc_of, items), "]")
         case (
-            tree.FinSetExpr() | tree.EnumExpr() | tree.SpaceExpr() | tree.SeqExpr() | tree.ObjectRef()
-            | tree.ParenObject() | tree.ProductExpr() | tree.CoproductExpr() | tree.Size()
+            FinSetExpr() | EnumExpr() | SpaceExpr() | SeqExpr() | ObjectRef()
+            | ParenObject() | ProductExpr() | CoproductExpr() | Size()
         ):  # fmt: skip
             return _object(node)
         case (
-            tree.ArrowRef() | tree.ArrowArg() | tree.ArrowCall() | tree.ComposeExpr() | tree.TensorExpr()
-            | tree.PostfixExpr() | tree.ParenArrow()
+            ArrowRef() | ArrowArg() | ArrowCall() | ComposeExpr() | TensorExpr()
+            | PostfixExpr() | ParenArrow()
         ):  # fmt: skip
             return _arrow(node)
         case (
-            tree.Variable() | tree.Unary() | tree.Binary() | tree.ArithArg() | tree.ArithCall() | tree.Gather()
-            | tree.Field() | tree.MethodCall() | tree.ListArith() | tree.Lambda() | tree.FactorIndex()
-            | tree.FactorCase() | tree.FactorExpr() | tree.Binder() | tree.TupleArith() | tree.Comprehension()
-            | tree.ParenArith()
+            Variable() | Unary() | Binary() | ArithArg() | ArithCall() | Gather()
+            | Field() | MethodCall() | ListArith() | Lambda() | FactorIndex()
+            | FactorCase() | FactorExpr() | Binder() | TupleArith() | Comprehension()
+            | ParenArith()
         ):  # fmt: skip
             return _arith(node)
-        case tree.Pattern() | tree.Draw() | tree.ReturnItem():
+        case Pattern() | Draw() | ReturnItem():
             return _part(node)
         case (
-            tree.SampleStep() | tree.ObserveStep() | tree.PredictStep() | tree.MarginalizeStep() | tree.LetStep()
-            | tree.ScoreStep() | tree.DataStep() | tree.ReturnStep()
+            SampleStep() | ObserveStep() | PredictStep() | MarginalizeStep() | LetStep()
+            | ScoreStep() | DataStep() | ReturnStep()
         ):  # fmt: skip
             return _step(node)
         case (
-            tree.Term() | tree.AtomsItem() | tree.RuleItem() | tree.LexiconItem() | tree.LexiconEntry()
-            | tree.CompositionRule()
+            Term() | AtomsItem() | RuleItem() | LexiconItem() | LexiconEntry()
+            | CompositionRule()
         ):  # fmt: skip
             return _item(node)
         case _:
             return _statement(node)
 
 
-def _names(names: tuple[tree.Name, ...]) -> str:
+def _names(names: tuple[Name, ...]) -> str:
     return ", ".join([name.text for name in names])
 
 
-def _name(name: tree.Name) -> str:
+def _name(name: Name) -> str:
     """A name, or a label in quotes."""
     if not name.quoted:
         return name.text
@@ -88,59 +167,59 @@ def _name(name: tree.Name) -> str:
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
-def _options(options: tree.Options | None) -> list[Doc]:
+def _options(options: Options | None) -> list[Doc]:
     return [" ", doc_of(options)] if options is not None and options.items else []
 
 
-def _ascribed(space: tree.ObjectExpr | None) -> list[Doc]:
+def _ascribed(space: ObjectExpr | None) -> list[Doc]:
     return [" : ", _object(space)] if space is not None else []
 
 
-def _imported(item: tree.ImportItem) -> str:
+def _imported(item: ImportItem) -> str:
     return item.name.text if item.alias is None else f"{item.name.text} as {item.alias.text}"
 
 
 # ---------------------------------------------------------------- objects and arrows
 
 
-def _object(node: tree.ObjectExpr | tree.Size) -> Doc:
+def _object(node: ObjectExpr | Size) -> Doc:
     match node:
-        case tree.Size(value):
+        case Size(value):
             return "_" if value is None else str(value)
-        case tree.FinSetExpr(size):
+        case FinSetExpr(size):
             return ["FinSet ", _object(size)]
-        case tree.EnumExpr(labels):
+        case EnumExpr(labels):
             return bracketed("{", map(_name, labels), "}")
-        case tree.SpaceExpr(kind, sizes, options):
+        case SpaceExpr(kind, sizes, options):
             return [kind.text, *[[" ", _object(size)] for size in sizes], *_options(options)]
-        case tree.SeqExpr(item):
+        case SeqExpr(item):
             return ["Seq ", _object(item)]
-        case tree.ObjectRef(name):
+        case ObjectRef(name):
             return name.text
-        case tree.ParenObject(inner):
+        case ParenObject(inner):
             return ["(", _object(inner), ")"]
-        case tree.ProductExpr(factors):
+        case ProductExpr(factors):
             return chain(_object(factors[0]), [("*", _object(factor)) for factor in factors[1:]])
-        case tree.CoproductExpr(parts):
+        case CoproductExpr(parts):
             return chain(_object(parts[0]), [("+", _object(part)) for part in parts[1:]])
 
 
-def _arrow(node: tree.ArrowExpr | tree.ArrowArg) -> Doc:
+def _arrow(node: ArrowExpr | ArrowArg) -> Doc:
     match node:
-        case tree.ArrowRef(name):
+        case ArrowRef(name):
             return name.text
-        case tree.ArrowArg(key, value):
+        case ArrowArg(key, value):
             return [key.text, "=", doc_of(value)] if key is not None else doc_of(value)
-        case tree.ArrowCall(func, args):
+        case ArrowCall(func, args):
             return [func.text, bracketed("(", map(_arrow, args), ")")]
-        case tree.ComposeExpr(stages):
+        case ComposeExpr(stages):
             return chain(_arrow(stages[0]), [(">>", _arrow(stage)) for stage in stages[1:]])
-        case tree.TensorExpr(factors):
+        case TensorExpr(factors):
             return chain(_arrow(factors[0]), [("@", _arrow(factor)) for factor in factors[1:]])
-        case tree.PostfixExpr(base, attribute, args):
+        case PostfixExpr(base, attribute, args):
             called: list[Doc] = [] if args is None else [bracketed("(", map(_arrow, args), ")")]
             return [_arrow(base), ".", attribute.text, *called]
-        case tree.ParenArrow(inner):
+        case ParenArrow(inner):
             return ["(", _arrow(inner), ")"]
 
 
@@ -149,42 +228,42 @@ def _arrow(node: tree.ArrowExpr | tree.ArrowArg) -> Doc:
 
 def _arith(node: Any) -> Doc:
     match node:
-        case tree.Literal(text=text):
+        case Literal(text=text):
             return text
-        case tree.Variable(name):
+        case Variable(name):
             return name.text
-        case tree.Unary(operator, operand):
+        case Unary(operator, operand):
             return [operator, _arith(operand)]
-        case tree.Binary():
+        case Binary():
             return _binary(node)
-        case tree.ArithArg(key, value):
+        case ArithArg(key, value):
             return [key.text, "=", _arith(value)] if key is not None else _arith(value)
-        case tree.ArithCall(func, args):
+        case ArithCall(func, args):
             return [func.text, bracketed("(", map(_arith, args), ")")]
-        case tree.Gather(base, indices):
+        case Gather(base, indices):
             return [_arith(base), bracketed("[", map(_arith, indices), "]")]
-        case tree.Field(base, field):
+        case Field(base, field):
             # `3 .h`: a point directly behind digits would belong to the number.
-            return [_arith(base), "." if not isinstance(base, tree.Literal) else " .", field.text]
-        case tree.MethodCall(base, method, args):
-            point = "." if not isinstance(base, tree.Literal) else " ."
+            return [_arith(base), "." if not isinstance(base, Literal) else " .", field.text]
+        case MethodCall(base, method, args):
+            point = "." if not isinstance(base, Literal) else " ."
             return [_arith(base), point, method.text, bracketed("(", map(_arith, args), ")")]
-        case tree.ListArith(items):
+        case ListArith(items):
             return bracketed("[", map(_arith, items), "]")
-        case tree.Lambda(parameter, body):
+        case Lambda(parameter, body):
             return [parameter.text, " -> ", _arith(body)]
-        case tree.FactorIndex(name, space) | tree.Binder(name, space):
+        case FactorIndex(name, space) | Binder(name, space):
             return [name.text, " : ", _object(space)]
-        case tree.FactorCase(index, value):
+        case FactorCase(index, value):
             return [index.text, " -> ", _arith(value)]
-        case tree.FactorExpr(indices, body):
+        case FactorExpr(indices, body):
             head: list[Doc] = ["factor ", *join(", ", map(_arith, indices)), " in "]
             if isinstance(body, tuple):
                 return [*head, bracketed("{", map(_arith, body), "}")]
             return [*head, _arith(body)]
-        case tree.TupleArith(items):
+        case TupleArith(items):
             return bracketed("(", map(_arith, items), ")")
-        case tree.Comprehension(function, body, binders, condition):
+        case Comprehension(function, body, binders, condition):
             tail: list[Doc] = [SPACE, "for ", *join(", ", map(_arith, binders))]
             if condition is not None:
                 tail += [SPACE, "if ", _arith(condition)]
@@ -197,17 +276,17 @@ _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/")
 
 
-def _binary(node: tree.Binary) -> Doc:
+def _binary(node: Binary) -> Doc:
     operator = node.operator
     if operator == "^":
-        simple = all(isinstance(side, (tree.Variable, tree.Literal)) for side in (node.left, node.right))
+        simple = all(isinstance(side, (Variable, Literal)) for side in (node.left, node.right))
         return [_arith(node.left), "^" if simple else " ^ ", _arith(node.right)]
     if operator not in _SUMS + _PRODUCTS:
         return [_arith(node.left), f" {operator} ", _arith(node.right)]
     alike = _SUMS if operator in _SUMS else _PRODUCTS
     rest: list[tuple[str, Doc]] = []
-    left: tree.Arith = node
-    while isinstance(left, tree.Binary) and left.operator in alike:
+    left: Arith = node
+    while isinstance(left, Binary) and left.operator in alike:
         rest.append((left.operator, _arith(left.right)))
         left = left.left
     return chain(_arith(left), reversed(rest))
@@ -216,28 +295,28 @@ def _binary(node: tree.Binary) -> Doc:
 # ---------------------------------------------------------------- steps and items
 
 
-def _part(node: tree.Pattern | tree.Draw | tree.ReturnItem) -> Doc:
+def _part(node: Pattern | Draw | ReturnItem) -> Doc:
     match node:
-        case tree.Pattern(names, brackets):
+        case Pattern(names, brackets):
             return brackets[:1] + _names(names) + brackets[1:]
-        case tree.Draw(name, args, expression):
+        case Draw(name, args, expression):
             drawn = name.text if expression is None else _arrow(expression)
             return drawn if args is None else [drawn, bracketed("(", map(_arith, args), ")")]
-        case tree.ReturnItem(label, name):
+        case ReturnItem(label, name):
             return f"{label.text}: {name.text}" if label is not None else name.text
 
 
-def _step(node: tree.Step) -> Doc:
+def _step(node: Step) -> Doc:
     match node:
-        case tree.SampleStep(pattern):
+        case SampleStep(pattern):
             return _drawn(["sample ", _part(pattern)], node)
-        case tree.ObserveStep(name):
+        case ObserveStep(name):
             return _drawn(["observe ", name.text], node)
-        case tree.PredictStep(name):
+        case PredictStep(name):
             return _drawn(["predict ", name.text], node)
-        case tree.MarginalizeStep(name):
+        case MarginalizeStep(name):
             return _drawn(["marginalize ", name.text], node)
-        case tree.LetStep(pattern, value):
+        case LetStep(pattern, value):
             return [
                 "let ",
                 _part(pattern),
@@ -247,107 +326,107 @@ def _step(node: tree.Step) -> Doc:
                 _arith(value),
                 *_start(node),
             ]
-        case tree.DataStep(names, axes, value, options):
+        case DataStep(names, axes, value, options):
             kind: list[Doc] = [] if value is None else [" -> ", _object(value)]
             return [f"data {_names(names)} : ", _object(axes), *kind, *_options(options)]
-        case tree.ScoreStep(name, value):
+        case ScoreStep(name, value):
             return ["score ", name.text, " = ", _arith(value)]
-        case tree.ReturnStep(items, tupled):
+        case ReturnStep(items, tupled):
             listed = map(_part, items)
             return ["return ", bracketed("(", listed, ")") if tupled else next(listed)]
 
 
-def _drawn(head: list[Doc], step: tree.DrawStep) -> Doc:
+def _drawn(head: list[Doc], step: DrawStep) -> Doc:
     typed = [*_binders(step), *_ascribed(step.space)]
     options = _options(step.options)
     tail = [*_start(step), *options] if _keeps_apart(step) else [*options, *_start(step)]
     return [*head, *typed, " <- ", _part(step.draw), *tail]
 
 
-def _keeps_apart(step: tree.DrawStep) -> bool:
+def _keeps_apart(step: DrawStep) -> bool:
     """Whether a bracket behind `from e` would be read as options, and not as an index of e."""
     keyed = step.options is not None and step.options.items[:1] and step.options.items[0].value is not None
-    return bool(keyed) or isinstance(step.start, tree.ArithCall | tree.TupleArith)
+    return bool(keyed) or isinstance(step.start, ArithCall | TupleArith)
 
 
-def _binders(step: tree.DrawStep | tree.LetStep) -> list[Doc]:
+def _binders(step: DrawStep | LetStep) -> list[Doc]:
     return [bracketed("[", map(_arith, step.binders), "]")] if step.binders else []
 
 
-def _start(step: tree.DrawStep | tree.LetStep) -> list[Doc]:
+def _start(step: DrawStep | LetStep) -> list[Doc]:
     """What follows `from`, on a line of its own where it does not fit."""
     return [Group(Nest(STEP, [SPACE, "from ", _arith(step.start)]))] if step.start is not None else []
 
 
-def _item(node: tree.Term | tree.Item) -> Doc:
+def _item(node: Term | Item) -> Doc:
     match node:
-        case tree.Term(head, args):
+        case Term(head, args):
             return head.text if args is None else [head.text, bracketed("(", map(_item, args), ")")]
-        case tree.AtomsItem(keyword, names):
+        case AtomsItem(keyword, names):
             return f"{keyword} {_names(names)}"
-        case tree.RuleItem(name, premises, conclusion, attributes):
+        case RuleItem(name, premises, conclusion, attributes):
             listed: list[Doc] = [*join(", ", map(_item, premises)), SPACE] if premises else []
             rule: list[Doc] = ["rule ", name.text, " : ", *listed, "|- ", _item(conclusion)]
             return [Group(Nest(STEP, rule)), *_attributes(attributes)]
-        case tree.LexiconItem(source, options):
+        case LexiconItem(source, options):
             return "lexicon" if source is None else ["lexicon from ", source.text, *_options(options)]
-        case tree.LexiconEntry(word, category, form, attributes):
+        case LexiconEntry(word, category, form, attributes):
             return [word.text, " : ", _item(category), " = ", _item(form), *_attributes(attributes)]
-        case tree.CompositionRule(name, parameters, body):
+        case CompositionRule(name, parameters, body):
             listed = [] if parameters is None else [f"({_names(parameters)})"]
             return [name.text, *listed, " = ", _arith(body)]
         case _:
             return _step(node)
 
 
-def _attributes(attributes: tree.Attributes | None) -> list[Doc]:
+def _attributes(attributes: Attributes | None) -> list[Doc]:
     return [" ", doc_of(attributes)] if attributes is not None else []
 
 
 # ---------------------------------------------------------------- statements
 
 
-def _statement(node: tree.Header | tree.Parameter | tree.FunctionParameter) -> Doc:
+def _statement(node: Header | Parameter | FunctionParameter) -> Doc:
     match node:
-        case tree.ObjectDecl(names, space):
+        case ObjectDecl(names, space):
             return [f"object {_names(names)} : ", _object(space)]
-        case tree.MorphismDecl(names, domain, codomain, options, init):
+        case MorphismDecl(names, domain, codomain, options, init):
             head: list[Doc] = [f"morphism {_names(names)} : ", *_typed(domain, codomain), *_options(options)]
             return [*head, " ~ ", _arrow(init)] if init is not None else head
-        case tree.LetDecl(keyword, name, value):
+        case LetDecl(keyword, name, value):
             return [f"{keyword} {name.text} = ", _arrow(value)]
-        case tree.ExportDecl(value):
+        case ExportDecl(value):
             return ["export ", _arrow(value)]
-        case tree.ImportDecl(path, prefix, items):
+        case ImportDecl(path, prefix, items):
             if items is not None:
                 return [f"from {path.text} import ", join(", ", map(_imported, items))]
             return f"import {path.text}" if prefix is None else f"import {path.text} as {prefix.text}"
-        case tree.Parameter(name, kind, mor, default=default):
+        case Parameter(name, kind, mor, default=default):
             if kind is None:
                 return name.text
             pair: Doc = bracketed("[", map(_object, mor), "]") if mor is not None else ""
             return [name.text, " : ", kind.text, pair, *_default(default)]
-        case tree.FunctionParameter(name, space, default):
+        case FunctionParameter(name, space, default):
             return [name.text, *_ascribed(space), *_default(default)]
-        case tree.DefDecl(name, parameters, body):
+        case DefDecl(name, parameters, body):
             return [f"def {name.text}", bracketed("(", map(_statement, parameters), ")"), " = ", _arith(body)]
-        case tree.DefHeader(name, parameters):
+        case DefHeader(name, parameters):
             return [f"def {name.text}", bracketed("(", map(_statement, parameters), ")")]
-        case tree.FamilyHeader(name, parameters, space):
+        case FamilyHeader(name, parameters, space):
             listed = [bracketed("(", map(_statement, parameters), ")")]
             return [f"family {name.text}", *listed, " : ", _object(space)]
-        case tree.ProgramHeader(name, parameters, domain, codomain, options):
+        case ProgramHeader(name, parameters, domain, codomain, options):
             listed: list[Doc] = [] if parameters is None else [bracketed("(", map(_statement, parameters), ")")]
             return [f"program {name.text}", *listed, " : ", *_typed(domain, codomain), *_options(options)]
-        case tree.CompositionHeader(name, kind):
+        case CompositionHeader(name, kind):
             return f"composition {name.text}" + (f" as {kind.text}" if kind is not None else "")
-        case tree.DeductionHeader(name, domain, codomain, options):
+        case DeductionHeader(name, domain, codomain, options):
             return [f"deduction {name.text} : ", *_typed(domain, codomain), *_options(options)]
 
 
-def _default(value: tree.Arith | None) -> list[Doc]:
+def _default(value: Arith | None) -> list[Doc]:
     return [] if value is None else [" = ", _arith(value)]
 
 
-def _typed(domain: tree.ObjectExpr, codomain: tree.ObjectExpr) -> list[Doc]:
+def _typed(domain: ObjectExpr, codomain: ObjectExpr) -> list[Doc]:
     return [_object(domain), " -> ", _object(codomain)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Span, SyntaxProblem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import SyntaxProblem
 
 Replacement = tuple[Span, str]
 

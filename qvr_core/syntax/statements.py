@@ -23,7 +23,8 @@ from qvr_core.syntax.placing import (
     units_of,
 )
 from qvr_core.syntax.source import Cursor, Range, SourceText
-from qvr_core.syntax.tree import Placed, Span, Statement, SyntaxProblem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Placed, Statement, SyntaxProblem
 
 
 class ChangeSet(NamedTuple):

@@ -11,7 +11,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from qvr_core.syntax import tree
 from qvr_core.syntax.failures import failed_unit
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds, tokenize
 from qvr_core.syntax.mistakes.openers import KEYWORDS, is_foreign_block, near_word, opener
@@ -19,7 +18,32 @@ from qvr_core.syntax.mistakes.recovery import balanced, explained
 from qvr_core.syntax.parser import Failure, accepted, parse
 from qvr_core.syntax.problems import problem
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Name, Span, SyntaxProblem, Unit
+from qvr_core.syntax.tree.arithmetic import FactorExpr
+from qvr_core.syntax.tree.declarations import (
+    CompositionHeader,
+    CompositionRule,
+    DeductionHeader,
+    DefDecl,
+    DefHeader,
+    FamilyHeader,
+    LetDecl,
+    MorphismDecl,
+    ObjectDecl,
+    Parameter,
+    ProgramHeader,
+)
+from qvr_core.syntax.tree.deductions import AtomsItem, RuleItem
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.steps import (
+    DataStep,
+    LetStep,
+    MarginalizeStep,
+    ObserveStep,
+    PredictStep,
+    SampleStep,
+    ScoreStep,
+)
+from qvr_core.syntax.tree.units import SyntaxProblem, Unit
 from qvr_core.syntax.walk import children
 
 # What a typed parameter of a program may be.
@@ -73,7 +97,7 @@ def parsed_unit(start: str, text: str) -> Unit[Any]:
         problems.append(problem("too-deep", message, node.span))
         held, node = [node], None
         _let_go(held)
-    if isinstance(node, tree.ProgramHeader) and node.parameters:
+    if isinstance(node, ProgramHeader) and node.parameters:
         node = _with_known_kinds(node, node.parameters, problems)
     problems += _warnings(tokens, node)
     names = _declared(node) if node is not None else _guessed(tokens, keyword)
@@ -109,10 +133,10 @@ def _parse(tokens: list[Token], start: str, problems: list[SyntaxProblem]) -> tu
 
 
 def _with_known_kinds(
-    node: tree.ProgramHeader, parameters: tuple[tree.Parameter, ...], problems: list[SyntaxProblem]
-) -> tree.ProgramHeader:
+    node: ProgramHeader, parameters: tuple[Parameter, ...], problems: list[SyntaxProblem]
+) -> ProgramHeader:
     """The header with every parameter of an unknown kind as a plain input, and a problem for each."""
-    known: list[tree.Parameter] = []
+    known: list[Parameter] = []
     for parameter in parameters:
         kind = parameter.kind
         if kind is None or (kind.text in KINDS and (parameter.mor is not None) == (kind.text == "Mor")):
@@ -144,7 +168,7 @@ def _too_deep(node: Any) -> str:
         if depth > DEEPEST:
             return "this is nested too deeply; name parts of it"
         indices += len(getattr(found, "binders", None) or ())
-        indices += len(found.indices) if isinstance(found, tree.FactorExpr) else 0
+        indices += len(found.indices) if isinstance(found, FactorExpr) else 0
         if indices > MOST_INDICES:
             return f"{indices:,} indices run here at once, and no more than {MOST_INDICES} may; name parts of it"
         pending += [(child, depth + 1, indices) for child in children(found)]
@@ -157,29 +181,24 @@ def _too_deep(node: Any) -> str:
 def _declared(node: Any) -> tuple[Name, ...]:
     """The names that a node binds."""
     match node:
-        case (
-            tree.ObjectDecl(names=names)
-            | tree.MorphismDecl(names=names)
-            | tree.AtomsItem(names=names)
-            | tree.DataStep(names=names)
-        ):
+        case ObjectDecl(names=names) | MorphismDecl(names=names) | AtomsItem(names=names) | DataStep(names=names):
             return names
-        case tree.SampleStep(pattern=pattern) | tree.LetStep(pattern=pattern):
+        case SampleStep(pattern=pattern) | LetStep(pattern=pattern):
             return tuple([name for name in pattern.names if name.text != "_"])
         case (
-            tree.LetDecl(name=name)
-            | tree.ProgramHeader(name=name)
-            | tree.CompositionHeader(name=name)
-            | tree.DeductionHeader(name=name)
-            | tree.DefDecl(name=name)
-            | tree.DefHeader(name=name)
-            | tree.FamilyHeader(name=name)
-            | tree.ObserveStep(name=name)
-            | tree.PredictStep(name=name)
-            | tree.MarginalizeStep(name=name)
-            | tree.ScoreStep(name=name)
-            | tree.RuleItem(name=name)
-            | tree.CompositionRule(name=name)
+            LetDecl(name=name)
+            | ProgramHeader(name=name)
+            | CompositionHeader(name=name)
+            | DeductionHeader(name=name)
+            | DefDecl(name=name)
+            | DefHeader(name=name)
+            | FamilyHeader(name=name)
+            | ObserveStep(name=name)
+            | PredictStep(name=name)
+            | MarginalizeStep(name=name)
+            | ScoreStep(name=name)
+            | RuleItem(name=name)
+            | CompositionRule(name=name)
         ):
             return (name,)
         case _:

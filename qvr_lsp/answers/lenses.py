@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from qvr_core.semantics.programs.parameter_count import parameter_count
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import DeclarationSite
+from qvr_core.semantics.types.model.file import Model
 from qvr_lsp.documents import Document
 from qvr_lsp.uris import path_of
 
@@ -47,14 +47,14 @@ def lenses_of(ls: QvrLanguageServer, document: Document) -> list[types.CodeLens]
     return lenses
 
 
-def runnable_programs(model: m.Model) -> list[str]:
+def runnable_programs(model: Model) -> list[str]:
     """The exported programs; without an export, all programs."""
     exported = [export.name for export in model.exports if export.name in model.programs]
     names = exported or list(model.programs)
     return [name for name in names if not model.programs[name].template]
 
 
-def status_text(ls: QvrLanguageServer, document: Document, model: m.Model, name: str, running: Run | None) -> str:
+def status_text(ls: QvrLanguageServer, document: Document, model: Model, name: str, running: Run | None) -> str:
     """'132,352 parameters · last run: −ELBO 5.31 (2 min ago)', or the step of the run that is under way."""
     count = parameter_count(model, model.programs[name])
     parts = [f"{count:,} parameters"] if count else []

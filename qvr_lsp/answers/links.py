@@ -10,7 +10,7 @@ from lsprotocol import types
 from qvr_core.pages import page_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 from qvr_lsp.uris import path_of, uri_of, uri_of_location
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from qvr_core.ide.symbols import Symbol, declarations, place_of
 from qvr_core.ide.view import statement_named
 from qvr_core.runs.record.config import DataSettings, RunConfig, Settings
 from qvr_core.runs.record.toml_ranges import locate
-from qvr_core.semantics.types.model import ObserveModel
+from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.syntax.printable import printable
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp.answers.markup import COMPLETION, HOVER, markup

@@ -2,13 +2,39 @@
 
 from itertools import count
 
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Compose,
+    Density,
+    Embed,
+    Fan,
+    Kernel,
+    LinearMap,
+    Ref,
+    Scan,
+    Sort,
+    Stack,
+)
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Constant, Data, Expr, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import LetArrow, Model
+from qvr_core.semantics.types.model.programs import Input, Program
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    Ascription,
+    DrawModel,
+    LetModel,
+    ObserveModel,
+    SampleModel,
+    Site,
+    StepModel,
+)
 from qvr_core.semantics.types.spaces import Finite, Named, Product, Real, Seq, Space
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 _units = count()
-EXACT = m.Density("exact")
+EXACT = Density("exact")
 
 
 def place() -> Origin:
@@ -36,95 +62,95 @@ def seq(named: Named) -> Named:
     return Named(Seq(named.space), f"Seq {named.written}")
 
 
-def base(domain: Named, codomain: Named, sort: m.Sort = m.Sort.SAMPLED) -> dict:
+def base(domain: Named, codomain: Named, sort: Sort = Sort.SAMPLED) -> dict:
     return {"domain": domain, "codomain": codomain, "sort": sort, "origin": place(), "density": EXACT}
 
 
-def embed(name: str, domain: Named, codomain: Named) -> m.Embed:
-    return m.Embed(name=name, **base(domain, codomain, m.Sort.DETERMINISTIC))
+def embed(name: str, domain: Named, codomain: Named) -> Embed:
+    return Embed(name=name, **base(domain, codomain, Sort.DETERMINISTIC))
 
 
-def kernel(name: str, domain: Named, codomain: Named, family: str = "Normal") -> m.Kernel:
-    return m.Kernel(
+def kernel(name: str, domain: Named, codomain: Named, family: str = "Normal") -> Kernel:
+    return Kernel(
         name=name, family=family, fixed=None, scale=0.1, param_source="mlp", hidden_dim=64, options=(),
         **base(domain, codomain),
     )  # fmt: skip
 
 
-def ref(arrow: m.Arrow | m.Program, name: str | None = None) -> m.Ref:
-    return m.Ref(name=name or arrow.name, **base(arrow.domain, arrow.codomain, arrow.sort))
+def ref(arrow: Arrow | Program, name: str | None = None) -> Ref:
+    return Ref(name=name or arrow.name, **base(arrow.domain, arrow.codomain, arrow.sort))
 
 
-def chain(*stages: m.Arrow) -> m.Compose:
-    return m.Compose(
+def chain(*stages: Arrow) -> Compose:
+    return Compose(
         stages=stages, operators=tuple(place() for _ in stages[1:]), **base(stages[0].domain, stages[-1].codomain)
     )
 
 
-def scan(cell: m.Arrow, item: Named, state: Named, *, backward: bool = False) -> m.Scan:
-    return m.Scan(
+def scan(cell: Arrow, item: Named, state: Named, *, backward: bool = False) -> Scan:
+    return Scan(
         cell=cell, item=item, state=state, emit_all=False, backward=backward, inferred=backward, learned_init=False,
         **base(seq(item), state),
     )  # fmt: skip
 
 
-def let(name: str, arrow: m.Arrow) -> m.LetArrow:
-    return m.LetArrow(name=name, arrow=arrow, origin=place())
+def let(name: str, arrow: Arrow) -> LetArrow:
+    return LetArrow(name=name, arrow=arrow, origin=place())
 
 
-def site(name: str, space: Named, draw: m.DrawModel, **more: object) -> m.Site:
+def site(name: str, space: Named, draw: DrawModel, **more: object) -> Site:
     given = {
-        "bound": ((name, space),), "ascription": m.Ascription.NONE, "ascribed": None, "density": EXACT, "over": None,
+        "bound": ((name, space),), "ascription": Ascription.NONE, "ascribed": None, "density": EXACT, "over": None,
         "via": None, "mask": None, "weight": None, "at": None, "row_local": False,
     }  # fmt: skip
-    return m.Site(name=name, draw=draw, origin=place(), **(given | more))
+    return Site(name=name, draw=draw, origin=place(), **(given | more))
 
 
-def draw(arrow: m.Arrow, *names: str) -> m.ArrowDraw:
+def draw(arrow: Arrow, *names: str) -> ArrowDraw:
     args = tuple(bound(name) for name in names) or None
-    return m.ArrowDraw(arrow=arrow, args=args, origin=place())
+    return ArrowDraw(arrow=arrow, args=args, origin=place())
 
 
-def family(name: str, *args: m.Expr) -> m.FamilyDraw:
-    return m.FamilyDraw(family=name, args=tuple((str(i), arg) for i, arg in enumerate(args)), origin=place())
+def family(name: str, *args: Expr) -> FamilyDraw:
+    return FamilyDraw(family=name, args=tuple((str(i), arg) for i, arg in enumerate(args)), origin=place())
 
 
-def bound(name: str) -> m.Bound:
-    return m.Bound(name=name, type=m.ValueType(None), origin=place())
+def bound(name: str) -> Bound:
+    return Bound(name=name, type=ValueType(None), origin=place())
 
 
-def data(name: str) -> m.Data:
-    return m.Data(name=name, type=m.ValueType(None), origin=place())
+def data(name: str) -> Data:
+    return Data(name=name, type=ValueType(None), origin=place())
 
 
-def number(value: float) -> m.Constant:
-    return m.Constant(value=value, type=m.ValueType(Real((1,))), origin=place())
+def number(value: float) -> Constant:
+    return Constant(value=value, type=ValueType(Real((1,))), origin=place())
 
 
-def call(function: str, *args: m.Expr) -> m.Builtin:
-    return m.Builtin(function=function, args=args, type=m.ValueType(Real((1,))), origin=place())
+def call(function: str, *args: Expr) -> Builtin:
+    return Builtin(function=function, args=args, type=ValueType(Real((1,))), origin=place())
 
 
 def program(
     name: str,
     domain: Named,
     codomain: Named,
-    steps: tuple[m.StepModel, ...],
+    steps: tuple[StepModel, ...],
     returns: tuple[str, ...],
     *,
     inputs: tuple[tuple[str | None, Named], ...] | None = None,
     uses_input: bool = True,
-) -> m.Program:
+) -> Program:
     given = inputs if inputs is not None else ((None, domain),)
-    return m.Program(
+    return Program(
         name=name,
-        inputs=tuple(m.Input(name=label, space=space) for label, space in given),
+        inputs=tuple(Input(name=label, space=space) for label, space in given),
         template=(),
         declared_domain=domain,
         declared_codomain=codomain,
         domain=domain,
         codomain=codomain,
-        sort=m.Sort.SAMPLED,
+        sort=Sort.SAMPLED,
         steps=steps,
         returns=tuple((None, label) for label in returns),
         tupled=len(returns) > 1,
@@ -136,8 +162,8 @@ def program(
     )
 
 
-def model(arrows: list[m.Arrow], lets: list[m.LetArrow], programs: list[m.Program]) -> m.Model:
-    return m.Model(
+def model(arrows: list[Arrow], lets: list[LetArrow], programs: list[Program]) -> Model:
+    return Model(
         objects={},
         arrows={arrow.name: arrow for arrow in arrows},
         replicated={},
@@ -150,7 +176,7 @@ def model(arrows: list[m.Arrow], lets: list[m.LetArrow], programs: list[m.Progra
     )
 
 
-def bidirectional(back: int = 64) -> m.Model:
+def bidirectional(back: int = 64) -> Model:
     """The bidirectional language model; `back` is the width of the backward state."""
     token, embedded, combined = finite("Token", 256), real("Embedded", 64), real("Combined", 128)
     forward, backward = real("FwdHidden", 64), real("BwdHidden", back)
@@ -162,11 +188,11 @@ def bidirectional(back: int = 64) -> m.Model:
     forward_path = let("forward_path", chain(ref(tok_embed), scan(ref(fwd_cell), embedded, forward)))
     backward_path = let("backward_path", chain(ref(tok_embed), scan(ref(bwd_cell), embedded, backward, backward=True)))
     branches = (ref(forward_path.arrow, "forward_path"), ref(backward_path.arrow, "backward_path"))
-    fan = m.Fan(branches=branches, replicated=None, **base(seq(token), times(forward, backward)))
+    fan = Fan(branches=branches, replicated=None, **base(seq(token), times(forward, backward)))
     backbone = let("backbone", chain(fan, ref(combine)))
     body = (
-        m.SampleModel(site=site("h", combined, draw(ref(backbone.arrow, "backbone")))),
-        m.ObserveModel(site=site("masked_token", token, draw(ref(lm_head), "h"), ascribed=token)),
+        SampleModel(site=site("h", combined, draw(ref(backbone.arrow, "backbone")))),
+        ObserveModel(site=site("masked_token", token, draw(ref(lm_head), "h"), ascribed=token)),
     )
     return model(
         [tok_embed, fwd_cell, bwd_cell, combine, lm_head],
@@ -175,28 +201,28 @@ def bidirectional(back: int = 64) -> m.Model:
     )
 
 
-def schools() -> m.Model:
+def schools() -> Model:
     """Eight schools: plates, data and a let."""
     school, one = finite("School", 8), real("Real 1", 1)
-    over = {"ascription": m.Ascription.PLATE, "ascribed": school}
-    theta = m.LetModel(
+    over = {"ascription": Ascription.PLATE, "ascribed": school}
+    theta = LetModel(
         names=("theta",), value=call("add", bound("mu"), call("mul", bound("tau"), bound("z"))), origin=place()
     )
     body = (
-        m.SampleModel(site=site("mu", one, family("Normal", number(0.0), number(5.0)))),
-        m.SampleModel(site=site("tau", one, family("HalfCauchy", number(5.0)))),
-        m.SampleModel(site=site("z", real("School", 8), family("Normal", number(0.0), number(1.0)), **over)),
+        SampleModel(site=site("mu", one, family("Normal", number(0.0), number(5.0)))),
+        SampleModel(site=site("tau", one, family("HalfCauchy", number(5.0)))),
+        SampleModel(site=site("z", real("School", 8), family("Normal", number(0.0), number(1.0)), **over)),
         theta,
-        m.ObserveModel(site=site("y", real("School", 8), family("Normal", bound("theta"), data("sigma")), **over)),
+        ObserveModel(site=site("y", real("School", 8), family("Normal", bound("theta"), data("sigma")), **over)),
     )
     return model([], [], [program("eight_schools", school, school, body, ("mu",), uses_input=False)])
 
 
-def long_chain(count: int) -> m.Model:
+def long_chain(count: int) -> Model:
     """A stack of a let of `count` linear maps, for collapsing."""
     hidden = real("Hidden", 8)
     given = {"bias": True, "rank": None, "init": "default"}
-    maps = [m.LinearMap(name=f"f{i}", **given, **base(hidden, hidden, m.Sort.DETERMINISTIC)) for i in range(count)]
+    maps = [LinearMap(name=f"f{i}", **given, **base(hidden, hidden, Sort.DETERMINISTIC)) for i in range(count)]
     block = let("block", chain(*(ref(arrow) for arrow in maps)))
-    deep = let("deep", m.Stack(body=ref(block.arrow, "block"), count=3, **base(hidden, hidden)))
+    deep = let("deep", Stack(body=ref(block.arrow, "block"), count=3, **base(hidden, hidden)))
     return model(list(maps), [block, deep], [])

@@ -15,7 +15,7 @@ from qvr_core.dsl import loads
 from qvr_core.export import export
 from qvr_core.ide.indices import order_note
 from qvr_core.semantics.types.diagnostics import Severity
-from qvr_core.semantics.types.model import LetModel
+from qvr_core.semantics.types.model.steps import LetModel
 
 Values = Mapping[str, Any]
 

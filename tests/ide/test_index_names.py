@@ -14,7 +14,7 @@ from qvr_core.ide.indices import chain_note
 from qvr_core.ide.navigation import definition, find_references, highlights
 from qvr_core.ide.prose import markdown
 from qvr_core.ide.tokens import tokens
-from qvr_core.semantics.types.model import MarginalizeModel
+from qvr_core.semantics.types.model.steps import MarginalizeModel
 from qvr_core.syntax.source import Cursor, Range
 from tests.ide.cases import applied, at
 

@@ -11,13 +11,13 @@ from qvr_core.ide.prose import plain
 from qvr_core.runtime.programs.functions import function
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.language.builtins import ALIASES, BUILTINS
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.steps import LetModel
 from tests.ide.cases import at
 
 ARGUMENTS = {1: "x", 2: "x, x"}
 
 
-def typed(name: str) -> m.LetModel:
+def typed(name: str) -> LetModel:
     count = BUILTINS[name].least + (BUILTINS[name].most is None)
     text = f"""object R : Real 2
 program p(x) : R -> R
@@ -26,7 +26,7 @@ program p(x) : R -> R
     return z
 """
     (step, *_) = loads(text).model.programs["p"].steps
-    assert isinstance(step, m.LetModel)
+    assert isinstance(step, LetModel)
     return step
 
 

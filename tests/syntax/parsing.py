@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qvr_core.syntax.source import Range
 from qvr_core.syntax.statements import Document
-from qvr_core.syntax.tree import Statement, SyntaxProblem
+from qvr_core.syntax.tree.units import Statement, SyntaxProblem
 
 
 def parse_text(text: str) -> tuple[tuple[Statement, ...], list[tuple[Range, SyntaxProblem]]]:

@@ -12,7 +12,7 @@ from qvr_core.syntax.formatter import format_edits, format_text, same_tree
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, SourceText
 from qvr_core.syntax.statements import Document, is_damaged
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 from tests.syntax.generated import sentence
 from tests.syntax.parsing import parse_text
 from tests.syntax.samples import LSTM, PIECES, RNN, SAMPLES

@@ -7,11 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qvr_core.syntax import tree
 from qvr_core.syntax.grammar import COMPILED, STARTS, compiled_grammar, serialized
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.printer import to_lines, to_text
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.arithmetic import Arith, Binary, Comprehension, Gather, Literal, ParenArith, TupleArith
+from qvr_core.syntax.tree.arrows import ComposeExpr
+from qvr_core.syntax.tree.declarations import Header, LetDecl, MorphismDecl, ObjectDecl
+from qvr_core.syntax.tree.deductions import RuleItem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import EnumExpr, ProductExpr, SpaceExpr
+from qvr_core.syntax.tree.steps import LetStep, ObserveStep, SampleStep, Step
 from qvr_core.syntax.units import parse_unit
 from qvr_core.syntax.walk import walk
 from tests.syntax.generated import sentence
@@ -54,21 +59,21 @@ UNRESERVED = (
 )
 
 
-def step(text: str) -> tree.Step:
+def step(text: str) -> Step:
     unit = parse_unit("step", text)
     assert unit.problems == () and unit.node is not None
     return unit.node
 
 
-def statement(text: str) -> tree.Header:
+def statement(text: str) -> Header:
     unit = parse_unit("statement", text)
     assert unit.problems == () and unit.node is not None
     return unit.node
 
 
-def value(text: str) -> tree.Arith:
+def value(text: str) -> Arith:
     found = step(f"let v = {text}")
-    assert isinstance(found, tree.LetStep)
+    assert isinstance(found, LetStep)
     return found.value
 
 
@@ -93,7 +98,7 @@ def test_precedence(text: str, grouped: str) -> None:
 
 def _bare(node: object) -> object:
     """The tree without spans and parentheses."""
-    if isinstance(node, tree.ParenArith):
+    if isinstance(node, ParenArith):
         return _bare(node.inner)
     if isinstance(node, tuple) and not isinstance(node, Span):
         return tuple(map(_bare, node))
@@ -105,13 +110,13 @@ def _bare(node: object) -> object:
 
 def test_tensor_binds_tighter_than_composition() -> None:
     found = statement("let f = a >> b @ c >> d")
-    assert isinstance(found, tree.LetDecl) and isinstance(found.value, tree.ComposeExpr)
+    assert isinstance(found, LetDecl) and isinstance(found.value, ComposeExpr)
     assert [type(stage).__name__ for stage in found.value.stages] == ["ArrowRef", "TensorExpr", "ArrowRef"]
 
 
 def test_a_bracket_of_bounds_belongs_to_the_space() -> None:
     found = statement("morphism f : A -> Real 2 [low=0.0, high=1] [role=kernel]")
-    assert isinstance(found, tree.MorphismDecl) and isinstance(found.codomain, tree.SpaceExpr)
+    assert isinstance(found, MorphismDecl) and isinstance(found.codomain, SpaceExpr)
     assert found.codomain.options and [o.key.text for o in found.codomain.options.items] == ["low", "high"]
     assert found.options and [o.key.text for o in found.options.items] == ["role"]
 
@@ -119,7 +124,7 @@ def test_a_bracket_of_bounds_belongs_to_the_space() -> None:
 @pytest.mark.parametrize("text", ["A -> Real 2 [role=kernel, low=0.0]", "A -> B [low=0.0]"])
 def test_other_brackets_belong_to_the_declaration(text: str) -> None:
     found = statement(f"morphism f : {text}")
-    assert isinstance(found, tree.MorphismDecl) and found.options is not None
+    assert isinstance(found, MorphismDecl) and found.options is not None
 
 
 @pytest.mark.parametrize(
@@ -128,31 +133,31 @@ def test_other_brackets_belong_to_the_declaration(text: str) -> None:
 )
 def test_an_anonymous_arrow_in_a_draw_is_kept_as_an_expression(text: str) -> None:
     found = step(text)
-    assert isinstance(found, tree.SampleStep) and found.draw.expression is not None
+    assert isinstance(found, SampleStep) and found.draw.expression is not None
 
 
 def test_a_draw_with_arguments_is_a_name_with_arithmetic() -> None:
     found = step("observe y : Item <- Normal(mu[person, 0] * 2, scale=-s.x) [via=item]")
-    assert isinstance(found, tree.ObserveStep) and found.draw.expression is None
+    assert isinstance(found, ObserveStep) and found.draw.expression is None
     assert found.draw.args and [a.key and a.key.text for a in found.draw.args] == [None, "scale"]
 
 
 @pytest.mark.parametrize("word", UNRESERVED)
 def test_words_that_are_special_only_in_their_place_are_names(word: str) -> None:
-    assert isinstance(value(f"{word} * {word}(2)"), tree.Binary)
-    assert isinstance(step(f"sample {word} <- {word}({word}, {word}={word})"), tree.SampleStep)
-    assert isinstance(statement(f"object {word}, x : {word} * {word}"), tree.ObjectDecl)
-    assert isinstance(statement(f"let {word} = {word} >> {word}.{word}"), tree.LetDecl)
+    assert isinstance(value(f"{word} * {word}(2)"), Binary)
+    assert isinstance(step(f"sample {word} <- {word}({word}, {word}={word})"), SampleStep)
+    assert isinstance(statement(f"object {word}, x : {word} * {word}"), ObjectDecl)
+    assert isinstance(statement(f"let {word} = {word} >> {word}.{word}"), LetDecl)
 
 
 @pytest.mark.parametrize("word", ["let", "sample", "object", "Real", "FinSet", "return", "Seq", "score"])
 def test_any_word_is_an_option_key_a_value_or_a_field(word: str) -> None:
-    assert isinstance(step(f"sample v <- f(x.{word}) [{word}={word}, {word}]"), tree.SampleStep)
+    assert isinstance(step(f"sample v <- f(x.{word}) [{word}={word}, {word}]"), SampleStep)
 
 
 def test_words_are_plain_inside_a_deduction() -> None:
     unit = parse_unit("deduction_item", "rule let : sample(Real, let) |- object #[let]")
-    assert unit.problems == () and isinstance(unit.node, tree.RuleItem)
+    assert unit.problems == () and isinstance(unit.node, RuleItem)
 
 
 @pytest.mark.parametrize(
@@ -160,16 +165,16 @@ def test_words_are_plain_inside_a_deduction() -> None:
 )
 def test_numbers(text: str, number: float) -> None:
     found = value(text)
-    assert isinstance(found, tree.Literal) and found.value == number and type(found.value) is type(number)
+    assert isinstance(found, Literal) and found.value == number and type(found.value) is type(number)
 
 
 def test_indices_and_first_elements_of_a_step() -> None:
     text = "sample (u, v)[p : Person * Item, e : Effect] : Real 2 <- Normal(m, s) [noncentred] from (u0, v0) [keep=[u]]"
     found = step(text)
-    assert isinstance(found, tree.SampleStep) and found.bracket is not None and found.options is not None
+    assert isinstance(found, SampleStep) and found.bracket is not None and found.options is not None
     assert text[slice(*found.bracket)] == "[p : Person * Item, e : Effect]"
     assert [text[slice(*binder.span)] for binder in found.binders] == ["p : Person * Item", "e : Effect"]
-    assert isinstance(found.start, tree.TupleArith) and text[slice(*found.start.span)] == "(u0, v0)"
+    assert isinstance(found.start, TupleArith) and text[slice(*found.start.span)] == "(u0, v0)"
     assert [option.key.text for option in found.options.items] == ["noncentred", "keep"]
 
 
@@ -189,22 +194,22 @@ def test_indices_and_first_elements_of_a_step() -> None:
 )
 def test_a_bracket_behind_from_is_an_index_or_holds_options(start: str, indexed: bool, options: int) -> None:
     found = step(f"sample v[t : T] <- Normal(v[t - 1], s) from {start}")
-    assert isinstance(found, tree.SampleStep) and found.start is not None
-    assert any(isinstance(node, tree.Gather) for node in walk(found.start)) == indexed
+    assert isinstance(found, SampleStep) and found.start is not None
+    assert any(isinstance(node, Gather) for node in walk(found.start)) == indexed
     assert len(found.options.items if found.options is not None else ()) == options
 
 
 def test_a_comprehension_keeps_its_parts() -> None:
     found = value("prod(x[i] * y -> y for i : I, j : FinSet 3 if i == j)")
-    assert isinstance(found, tree.Comprehension) and isinstance(found.body, tree.Binary)
+    assert isinstance(found, Comprehension) and isinstance(found.body, Binary)
     assert found.function.text == "prod" and [binder.name.text for binder in found.binders] == ["i", "j"]
-    assert isinstance(found.condition, tree.Binary)
+    assert isinstance(found.condition, Binary)
 
 
 def test_labels_in_quotes_are_told_from_others() -> None:
     text = r'object Firm : {"General \"Motors\"", ford}'
     found = statement(text)
-    assert isinstance(found, tree.ObjectDecl) and isinstance(found.space, tree.EnumExpr)
+    assert isinstance(found, ObjectDecl) and isinstance(found.space, EnumExpr)
     quoted, plain = found.space.labels
     assert (quoted.text, quoted.quoted, plain.quoted) == ('General "Motors"', True, False)
     assert text[slice(*quoted.span)] == r'"General \"Motors\""'
@@ -216,13 +221,13 @@ def test_a_comparison_with_a_negative_number_needs_no_blank() -> None:
 
 def test_escapes_in_strings() -> None:
     found = value(r'"a\n\"b\" é \q \\"')
-    assert isinstance(found, tree.Literal) and found.value == 'a\n"b" é q \\'
+    assert isinstance(found, Literal) and found.value == 'a\n"b" é q \\'
 
 
 def test_spans_cover_what_was_written() -> None:
     text = "morphism f, g : A * (B + C) -> Real 3 [role=kernel] ~ Normal(0.0, -1)"
     found = statement(text)
-    assert isinstance(found, tree.MorphismDecl) and isinstance(found.domain, tree.ProductExpr)
+    assert isinstance(found, MorphismDecl) and isinstance(found.domain, ProductExpr)
     assert found.span == (0, len(text))
     shown = [text[s.start : s.end] for s in (found.domain.span, found.domain.operators[0], found.names[1].span)]
     assert shown == ["A * (B + C)", "*", "g"]

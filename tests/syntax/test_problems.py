@@ -6,7 +6,7 @@ from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.problems import PROBLEMS
 from qvr_core.syntax.source import Cursor, SourceText
 from qvr_core.syntax.statements import Document
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 from tests.syntax.parsing import parse_text
 
 # ⟦ ⟧ stand around what is marked; then its code and a part of the message.  An indented line alone is a step.

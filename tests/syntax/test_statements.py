@@ -14,7 +14,7 @@ from qvr_core.syntax.formatter import format_text
 from qvr_core.syntax.placing import statement_uid, units_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.statements import Document, Layout
-from qvr_core.syntax.tree import Placed
+from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.units import parsed_unit
 from tests.patience import calls
 from tests.seeds import seeds

@@ -12,7 +12,9 @@ from qvr_core.export.arrays.expressions import Expressions
 from qvr_core.export.reading import plate_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr, Index, IndexValue
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Chain, LetModel, MarginalizeModel, ObserveModel, ScoreModel, Site
 from qvr_core.semantics.types.spaces import Finite
 
 
@@ -34,7 +36,7 @@ class Block:
     """
 
     name: str
-    lets: tuple[m.LetModel, ...]
+    lets: tuple[LetModel, ...]
     terms: tuple[Terms, ...]
     first: str
     later: str | None
@@ -42,10 +44,10 @@ class Block:
     length: str
 
 
-def block_of(step: m.MarginalizeModel, expressions: Expressions, densities: Densities) -> Block:
+def block_of(step: MarginalizeModel, expressions: Expressions, densities: Densities) -> Block:
     """The parts of a block.  Raises `Refused` for those that cannot be said."""
     site, chain, draw = step.site, step.site.chain, step.site.draw
-    assert isinstance(draw, m.FamilyDraw)
+    assert isinstance(draw, FamilyDraw)
     if chain is None or step.reads is None:
         remedy = "write the block with an index: `marginalize z[i : Row] : State <- …`"
         raise Refused(site.origin, f"`{site.name}`: this form of `marginalize` is not exported", remedy)
@@ -54,15 +56,15 @@ def block_of(step: m.MarginalizeModel, expressions: Expressions, densities: Dens
         raise Refused(site.origin, f"`{site.name}`: only finite values are summed out in an export")
     count = expressions.size(space.size)
     terms: list[Terms] = []
-    lets: list[m.LetModel] = []
+    lets: list[LetModel] = []
     for one, reads in zip(step.body, step.reads, strict=True):
         match one:
-            case m.LetModel():
+            case LetModel():
                 lets.append(one)
-            case m.ObserveModel(site=observed):
+            case ObserveModel(site=observed):
                 terms.append(_terms(observed, reads, chain, expressions, densities, count))
             case _:
-                origin = one.origin if isinstance(one, m.ScoreModel) else one.site.origin
+                origin = one.origin if isinstance(one, ScoreModel) else one.site.origin
                 raise Refused(origin, f"only `observe` and `let` are exported below `marginalize {site.name}`")
     vector = draw.family == "Categorical"
     prior = draw.args[0][1]
@@ -71,7 +73,7 @@ def block_of(step: m.MarginalizeModel, expressions: Expressions, densities: Dens
         plain = stripped(prior, 2) if not vector else stripped(stripped(prior, 2), 2)
         first = densities.categories(draw, site, count, expressions.text(plain))
         return Block(site.name, tuple(lets), tuple(terms), first, None, False, "")
-    if not vector or not isinstance(chain.start, m.FamilyDraw) or chain.start.family != "Categorical":
+    if not vector or not isinstance(chain.start, FamilyDraw) or chain.start.family != "Categorical":
         raise Refused(site.origin, f"`{site.name}`: only chains of Categorical are exported")
     table = stripped(prior, 2)
     later = densities.categories(draw, site, count, expressions.text(table))
@@ -79,30 +81,30 @@ def block_of(step: m.MarginalizeModel, expressions: Expressions, densities: Dens
     first = densities.categories(chain.start, site, count, expressions.text(start))
     index = chain.indices[chain.at]
     assert isinstance(index.space, Finite)
-    timed = axes_of(table) >= 3 and isinstance(table, m.Arrange | m.Index)
-    if isinstance(table, m.Arrange) and len(table.axes) >= 3 and table.axes[-3] is None:
+    timed = axes_of(table) >= 3 and isinstance(table, Arrange | Index)
+    if isinstance(table, Arrange) and len(table.axes) >= 3 and table.axes[-3] is None:
         raise Refused(site.origin, f"`{site.name}`: a chain whose table differs between chains only is not exported")
     return Block(site.name, tuple(lets), tuple(terms), first, later, timed, expressions.size(index.space.size))
 
 
 def _terms(
-    site: m.Site, reads: tuple[m.Expr, ...], chain: m.Chain, expressions: Expressions, densities: Densities, count: str
+    site: Site, reads: tuple[Expr, ...], chain: Chain, expressions: Expressions, densities: Densities, count: str
 ) -> Terms:
     """The log density of an observed step, at the places that its elements read."""
     draw = site.draw
-    assert isinstance(draw, m.FamilyDraw)
+    assert isinstance(draw, FamilyDraw)
     if site.chain is not None or site.limits or site.missing is not None:
         raise Refused(site.origin, f"`{site.name}`: shifts, limits and missing cells are not exported in a block")
     family = FAMILIES[draw.family]
     ranks = {n: p.rank for p in family.parameters for n in (p.name, *(alt for alt, _ in p.alternatives))}
-    arguments: list[tuple[str, m.Expr]] = []
+    arguments: list[tuple[str, Expr]] = []
     for name, expr in draw.args:
         plain = stripped(expr, 2 + ranks.get(name, 0))
-        if plain is expr and isinstance(expr, m.Arrange) and len(expr.axes) >= 2 + ranks.get(name, 0):
+        if plain is expr and isinstance(expr, Arrange) and len(expr.axes) >= 2 + ranks.get(name, 0):
             raise Refused(site.origin, f"`{site.name}` reads the hidden value before its own, which is not exported")
         arguments.append((name, plain))
     value = expressions.names[site.name] + ("[..., None]" if family.event == 0 else "[..., None, :]")
-    inner = m.FamilyDraw(family=draw.family, args=tuple(arguments), origin=draw.origin)
+    inner = FamilyDraw(family=draw.family, args=tuple(arguments), origin=draw.origin)
     text = densities.log_density(inner, site, value)
     count_axes = len(plate_dims(site))
     kept = _own_places(reads, count_axes)
@@ -124,16 +126,16 @@ def _terms(
     return Terms(name, expressions.dialect.reshape.format(text, ", ".join([*sizes, count])) if len(sizes) > 1 else text)
 
 
-def _own_places(reads: tuple[m.Expr, ...], axes: int) -> list[int] | None:
+def _own_places(reads: tuple[Expr, ...], axes: int) -> list[int] | None:
     """The axes of the elements along which the places run; None where data say the place."""
     found: list[int] = []
     for read in reads:
         moved: tuple[int | None, ...] = (0,)
-        while isinstance(read, m.Arrange):
+        while isinstance(read, Arrange):
             moved, read = read.axes, read.base
-        if isinstance(read, m.Constant):
+        if isinstance(read, Constant):
             continue
-        if not isinstance(read, m.IndexValue) or read.first or 0 not in moved:
+        if not isinstance(read, IndexValue) or read.first or 0 not in moved:
             return None
         found.append(axes - len(moved) + moved.index(0))
     return found if found == sorted(found) else None

@@ -6,7 +6,9 @@ from qvr_core.export.arrays.expressions import Expressions, is_constant, rank
 from qvr_core.export.reading import event_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained
 
 SURVIVAL = {
@@ -25,14 +27,14 @@ class Densities:
         self.expressions = expressions
         self.dialect = expressions.dialect
 
-    def distribution(self, draw: m.FamilyDraw, site: m.Site) -> str | None:
+    def distribution(self, draw: FamilyDraw, site: Site) -> str | None:
         """The distribution of one element; None where the target has only its log density."""
         template = self._template(draw, site)
         if "{value}" in template:
             return None
         return self.expressions.template(template, **self._arguments(draw, site))
 
-    def log_density(self, draw: m.FamilyDraw, site: m.Site, value: str) -> str:
+    def log_density(self, draw: FamilyDraw, site: Site, value: str) -> str:
         """The log density of each element of a value."""
         template = self._template(draw, site)
         arguments = self._arguments(draw, site)
@@ -41,7 +43,7 @@ class Densities:
         made = self.expressions.template(template, **arguments)
         return self.expressions.template(self.dialect.log_prob, made, value)
 
-    def total(self, draw: m.FamilyDraw, site: m.Site, value: str) -> str:
+    def total(self, draw: FamilyDraw, site: Site, value: str) -> str:
         """The log density of all elements of a value together."""
         made = self.distribution(draw, site)
         if made is None:
@@ -52,7 +54,7 @@ class Densities:
         """The sum of log densities."""
         return self.expressions.template(self.dialect.total, density)
 
-    def log_survival(self, draw: m.FamilyDraw, site: m.Site, value: str) -> str:
+    def log_survival(self, draw: FamilyDraw, site: Site, value: str) -> str:
         """log P(T ≥ value) of each element."""
         template = SURVIVAL.get(draw.family)
         if template is None:
@@ -63,7 +65,7 @@ class Densities:
         log = self.dialect.functions["log"].partition("(")[0]
         return self.expressions.template(template, value=value, log=log, **self._arguments(draw, site))
 
-    def categories(self, draw: m.FamilyDraw, site: m.Site, count: int | str, text: str) -> str:
+    def categories(self, draw: FamilyDraw, site: Site, count: int | str, text: str) -> str:
         """log p of each of the values that a hidden name may have, along a last axis."""
         expressions = self.expressions
         if draw.family == "Categorical":
@@ -79,7 +81,7 @@ class Densities:
 
     # ------------------------------------------------------------ arguments
 
-    def _template(self, draw: m.FamilyDraw, site: m.Site) -> str:
+    def _template(self, draw: FamilyDraw, site: Site) -> str:
         given = [name for name, _ in draw.args]
         family = FAMILIES[draw.family]
         given += [p.name for p in family.parameters if p.name not in given and self._default(draw, p.name) is not None]
@@ -90,13 +92,13 @@ class Densities:
         return template
 
     @staticmethod
-    def _default(draw: m.FamilyDraw, name: str) -> float | None:
+    def _default(draw: FamilyDraw, name: str) -> float | None:
         family = FAMILIES[draw.family]
         (parameter,) = (one for one in family.parameters if one.name == name)
         replaced = {alternative for alternative, _ in parameter.alternatives}
         return None if replaced & {given for given, _ in draw.args} else parameter.default
 
-    def _arguments(self, draw: m.FamilyDraw, site: m.Site) -> dict[str, str]:
+    def _arguments(self, draw: FamilyDraw, site: Site) -> dict[str, str]:
         family = FAMILIES[draw.family]
         expressions = self.expressions
         found: dict[str, str] = {}
@@ -105,7 +107,7 @@ class Densities:
         for name, expr in draw.args:
             own = ranks.get(name, 0)
             text = expressions.text(expr)
-            if own == 1 and is_constant(expr) and isinstance(expr, m.Constant) and event:
+            if own == 1 and is_constant(expr) and isinstance(expr, Constant) and event:
                 text = self.dialect.full.format(expressions.size(event[-1]), text)
             elif name == "probs" and own == 1 and not _is_simplex(expr):
                 expressions.used.add("normalised")
@@ -121,22 +123,22 @@ class Densities:
         return found
 
 
-def _is_simplex(expr: m.Expr) -> bool:
+def _is_simplex(expr: Expr) -> bool:
     space = expr.type.space
     return isinstance(space, Constrained) and space.kind == "Simplex"
 
 
-def stripped(expr: m.Expr, place: int) -> m.Expr:
+def stripped(expr: Expr, place: int) -> Expr:
     """An expression without the new axis that stands `place` from its end."""
-    if isinstance(expr, m.Arrange) and len(expr.axes) >= place and expr.axes[-place] is None:
+    if isinstance(expr, Arrange) and len(expr.axes) >= place and expr.axes[-place] is None:
         axes = expr.axes[:-place] + expr.axes[len(expr.axes) - place + 1 :]
         moved = [at for at in axes if at is not None]
         if moved == list(range(len(axes))):
             return expr.base
-        return m.Arrange(type=expr.type, origin=expr.origin, base=expr.base, axes=axes)
+        return Arrange(type=expr.type, origin=expr.origin, base=expr.base, axes=axes)
     return expr
 
 
-def axes_of(expr: m.Expr) -> int:
+def axes_of(expr: Expr) -> int:
     """How many axes an argument within a block has, those of the hidden values included."""
-    return len(expr.axes) if isinstance(expr, m.Arrange) else (rank(expr) or 0)
+    return len(expr.axes) if isinstance(expr, Arrange) else (rank(expr) or 0)

@@ -10,7 +10,24 @@ from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import LinearMap, Ref
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Contract,
+    Data,
+    Expr,
+    ExprBase,
+    FactorTable,
+    Index,
+    IndexValue,
+    ListOf,
+    Scatter,
+    Window,
+)
 from qvr_core.semantics.types.spaces import Dim
 from qvr_core.semantics.types.walk import until_arrows, walk
 
@@ -50,46 +67,46 @@ class Expressions:
 
     # ------------------------------------------------------------ expressions
 
-    def text(self, expr: m.Expr) -> str:
+    def text(self, expr: Expr) -> str:
         """An expression; operators stand in brackets."""
         match expr:
-            case m.Constant(value=value):
+            case Constant(value=value):
                 if isinstance(value, str):
                     raise self.refused(expr, "a text")
                 return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
-            case m.Bound(name=name):
+            case Bound(name=name):
                 return self.growing.get(name, self.names[name]) if name in self.names else name
-            case m.Data(name=name):
+            case Data(name=name):
                 return self._data(expr, name)
-            case m.Builtin():
+            case Builtin():
                 return self._builtin(expr)
-            case m.Index():
+            case Index():
                 return self._index(expr)
-            case m.IndexValue(name=name, first=first, size=size):
+            case IndexValue(name=name, first=first, size=size):
                 if name == self.along:
                     return self.names[name]
                 return self.arange(first, self.size(size))
-            case m.Window():
+            case Window():
                 return self._window(expr)
-            case m.Contract():
+            case Contract():
                 return self._contract(expr)
-            case m.Scatter(body=body, index=index, size=size):
+            case Scatter(body=body, index=index, size=size):
                 return self.template(self.dialect.scatter, self.text(body), self.text(index), self.size(size))
-            case m.Arrange(base=base, axes=axes):
+            case Arrange(base=base, axes=axes):
                 return self.arranged(base, axes)
-            case m.ListOf(items=items):
+            case ListOf(items=items):
                 inner = ", ".join(map(self.text, items))
-                constant = all(isinstance(item, m.Constant) for item in items)
+                constant = all(isinstance(item, Constant) for item in items)
                 return (self.dialect.constant if constant else self.dialect.stack).format(f"[{inner}]")
-            case m.Apply():
+            case Apply():
                 return self._apply(expr)
-            case m.FactorTable(cases=cases, body=None) if cases:
+            case FactorTable(cases=cases, body=None) if cases:
                 inner = ", ".join(self.text(value) for _, value in sorted(cases, key=lambda case: case[0]))
                 return self.dialect.stack.format(f"[{inner}]")
             case _:
                 raise self.refused(expr, "this expression")
 
-    def refused(self, expr: m.ExprBase, what: str) -> Refused:
+    def refused(self, expr: ExprBase, what: str) -> Refused:
         """What the target cannot say, at the expression."""
         return Refused(expr.origin, f"{what} cannot be said in {self.dialect.target}")
 
@@ -98,7 +115,7 @@ class Expressions:
         self.used |= {name for name in self.dialect.helpers if f"{name}(" in template}
         return template.format(*arguments, **named)
 
-    def _data(self, expr: m.Data, name: str) -> str:
+    def _data(self, expr: Data, name: str) -> str:
         if name in self.names:
             return self.names[name]
         if name in self.sizes:
@@ -108,7 +125,7 @@ class Expressions:
             return self.size(getattr(declared.space.space, "size", 0))
         raise self.refused(expr, f"`{name}`")
 
-    def _builtin(self, expr: m.Builtin) -> str:
+    def _builtin(self, expr: Builtin) -> str:
         function = canonical(expr.function)
         arguments = [self.text(arg) for arg in expr.args]
         if function in INFIX and function not in self.dialect.functions and len(arguments) == 2:
@@ -133,7 +150,7 @@ class Expressions:
         return self.template(template, *arguments)
 
     @staticmethod
-    def number(expr: m.Expr, text: str) -> str:
+    def number(expr: Expr, text: str) -> str:
         """A value as a number: 0 or 1 where it is false or true, for two of these add up to a truth elsewhere."""
         return f"(1.0 * {text})" if is_truth(expr) else text
 
@@ -142,7 +159,7 @@ class Expressions:
         template = self.dialect.functions.get(function)
         return template.format(left, right) if template else f"({left} {INFIX[function]} {right})"
 
-    def _reduction(self, expr: m.Builtin, template: str, arguments: list[str]) -> str:
+    def _reduction(self, expr: Builtin, template: str, arguments: list[str]) -> str:
         axis = "-1"
         for key, value in expr.keywords:
             if key == "dim":
@@ -156,8 +173,8 @@ class Expressions:
             axis = self._axis_over(expr, over)
         return self.template(template, arguments[0], axis=axis)
 
-    def _axis_over(self, expr: m.Builtin, over: m.Expr) -> str:
-        items = over.items if isinstance(over, m.ListOf) else (over,)
+    def _axis_over(self, expr: Builtin, over: Expr) -> str:
+        items = over.items if isinstance(over, ListOf) else (over,)
         wanted = [getattr(item, "name", getattr(item, "value", None)) for item in items]
         plates = expr.args[0].type.indexed
         if not all(isinstance(name, str) and name in plates for name in wanted):
@@ -168,28 +185,28 @@ class Expressions:
 
     # ------------------------------------------------------------ indices
 
-    def _index(self, expr: m.Index) -> str:
+    def _index(self, expr: Index) -> str:
         slices = self._slices(expr)
         base = self.text(expr.base)
         if slices is None:
             return f"{base}[{', '.join(self.text(index) for index in expr.indices)}]"
         return base if all(one == ":" for one in slices) else f"{base}[{', '.join(slices)}]"
 
-    def _slices(self, expr: m.Index) -> list[str] | None:
+    def _slices(self, expr: Index) -> list[str] | None:
         """The indices as slices, where each runs through its own axis of the result."""
         found: list[str] = []
         count = len(expr.indices)
         for at, index in enumerate(expr.indices):
             behind = 0
-            while isinstance(index, m.Arrange) and index.axes[:1] == (0,) and set(index.axes[1:]) <= {None}:
+            while isinstance(index, Arrange) and index.axes[:1] == (0,) and set(index.axes[1:]) <= {None}:
                 behind += len(index.axes) - 1
                 index = index.base
-            if not isinstance(index, m.IndexValue) or behind != count - 1 - at or index.name == self.along:
+            if not isinstance(index, IndexValue) or behind != count - 1 - at or index.name == self.along:
                 return None
             found.append(f"{index.first}:" if index.first else ":")
         return found
 
-    def _window(self, expr: m.Window) -> str:
+    def _window(self, expr: Window) -> str:
         first, shift = expr.first, expr.shift
         if expr.index == self.along:
             return self._element(expr)
@@ -205,23 +222,23 @@ class Expressions:
         part = f"{low or ''}:{-shift if shift else ''}"
         return f"{base}[{axis_slice(part, expr.axis, known)}]"
 
-    def _element(self, expr: m.Window) -> str:
+    def _element(self, expr: Window) -> str:
         """What the index of a recursion is on."""
         base = expr.base
-        if isinstance(base, m.Bound) and base.name in self.growing and self.earlier is not None:
+        if isinstance(base, Bound) and base.name in self.growing and self.earlier is not None:
             return self.earlier(base.name, expr.shift)
         place = self.names[expr.index] + (f" - {expr.shift}" if expr.shift else "")
         if expr.first < expr.shift:
             place += f" + {expr.again} * ({self.names[expr.index]} < {expr.shift})"
         return f"{self.text(base)}[{axis_slice(place, expr.axis, rank(base))}]"
 
-    def arranged(self, base: m.Expr, axes: tuple[int | None, ...]) -> str:
+    def arranged(self, base: Expr, axes: tuple[int | None, ...]) -> str:
         """Axes in another order, new ones where there are none."""
         if self.along is not None:
             raise self.refused(base, "a recursion over elements that are tables themselves")
         moved = [at for at in axes if at is not None]
         text = self.text(base)
-        if not moved and isinstance(base, m.Constant):
+        if not moved and isinstance(base, Constant):
             return text
         if moved != sorted(moved):
             text = self.dialect.permute.format(text, ", ".join(map(str, moved)))
@@ -235,7 +252,7 @@ class Expressions:
             return text  # broadcasting adds axes in front
         return f"{text}[{', '.join(':' if at is not None else 'None' for at in kept)}]"
 
-    def _contract(self, expr: m.Contract) -> str:
+    def _contract(self, expr: Contract) -> str:
         factors = [self.number(factor, self.text(factor)) for factor in expr.factors]
         letters: dict[str, str] = {}
         for axis in (axis for axes in expr.axes for axis in axes):
@@ -248,13 +265,13 @@ class Expressions:
         rule = ",".join("".join(axes) for axes in matrices) + "->" + "".join(result)
         return self.template(self.dialect.einsum, f'"{rule}"', ", ".join(factors))
 
-    def _apply(self, expr: m.Apply) -> str:
+    def _apply(self, expr: Apply) -> str:
         """A `linear` arrow whose weights are a site: the weights, the bias in their last column."""
         arrow = expr.arrow
-        if isinstance(arrow, m.Ref):
+        if isinstance(arrow, Ref):
             arrow = self.reading.snapshot.model.arrows.get(arrow.name)
-        plain = isinstance(arrow, m.LinearMap) and arrow.rank is None and arrow.prior is not None
-        if not plain or len(expr.args) != 1 or not isinstance(arrow, m.LinearMap):
+        plain = isinstance(arrow, LinearMap) and arrow.rank is None and arrow.prior is not None
+        if not plain or len(expr.args) != 1 or not isinstance(arrow, LinearMap):
             raise self.refused(expr, "a call of this arrow")
         value, weights = self.text(expr.args[0]), self.names[arrow.name]
         if rank(expr.args[0]) == len(expr.args[0].type.indexed):
@@ -263,7 +280,7 @@ class Expressions:
         return f"{made}[..., 0]" if getattr(arrow.codomain.space, "shape", ()) == (1,) else made
 
 
-def rank(expr: m.Expr) -> int | None:
+def rank(expr: Expr) -> int | None:
     """How many axes a value has, where its type says so."""
     kind = expr.type
     if kind.space is None:
@@ -280,16 +297,16 @@ def rank(expr: m.Expr) -> int | None:
             return None
 
 
-def is_constant(expr: m.Expr) -> bool:
+def is_constant(expr: Expr) -> bool:
     """Whether a value is the same whatever the data: a plain number of Python."""
-    return all(isinstance(node, m.Constant | m.Builtin) for node in walk(expr, until_arrows))
+    return all(isinstance(node, Constant | Builtin) for node in walk(expr, until_arrows))
 
 
-def is_truth(expr: m.Expr) -> bool:
+def is_truth(expr: Expr) -> bool:
     """Whether a value is true or false: made by a comparison."""
-    while isinstance(expr, m.Arrange | m.Window):
+    while isinstance(expr, Arrange | Window):
         expr = expr.base
-    return isinstance(expr, m.Builtin) and (expr.function in COMPARISONS or expr.function.startswith("logical_"))
+    return isinstance(expr, Builtin) and (expr.function in COMPARISONS or expr.function.startswith("logical_"))
 
 
 def axis_slice(part: str, axis: int, known: int | None) -> str:

@@ -15,8 +15,21 @@ from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
 from qvr_core.export.reading import Reading, event_dims, plate_dims
 from qvr_core.export.refusals import Refused
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import (
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    RunningIndex,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
 from qvr_core.semantics.types.spaces import Constrained, Dim
 
 
@@ -45,15 +58,15 @@ class Steps(ABC):
     # ------------------------------------------------------------ what a target says
 
     @abstractmethod
-    def latent(self, site: m.Site, draw: m.FamilyDraw, shape: tuple[Dim, ...]) -> None:
+    def latent(self, site: Site, draw: FamilyDraw, shape: tuple[Dim, ...]) -> None:
         """A latent with the density of its family."""
 
     @abstractmethod
-    def free(self, site: m.Site, name: str, shape: str) -> None:
+    def free(self, site: Site, name: str, shape: str) -> None:
         """A latent without a density: `name` of `shape`, on the support of the site."""
 
     @abstractmethod
-    def observed(self, site: m.Site, draw: m.FamilyDraw, value: str) -> None:
+    def observed(self, site: Site, draw: FamilyDraw, value: str) -> None:
         """Data with the density of their family."""
 
     @abstractmethod
@@ -65,19 +78,19 @@ class Steps(ABC):
         self.write(f"{self.names[name]} = {value}")
 
     @abstractmethod
-    def recursion(self, step: m.LetModel, indexed: m.IndexedValue, starts: Sequence[Sequence[m.Expr]]) -> None:
+    def recursion(self, step: LetModel, indexed: IndexedValue, starts: Sequence[Sequence[Expr]]) -> None:
         """A let that reads its own past, over one index."""
 
     @abstractmethod
     def forward(self, block: Block, terms: str) -> str:
         """log p of what a chain explains: writes the forward algorithm, gives the name of its last state."""
 
-    def predicted(self, site: m.Site, draw: m.FamilyDraw) -> None:
+    def predicted(self, site: Site, draw: FamilyDraw) -> None:
         """A draw made after the fit."""
         self.write(f"# predict {site.name}: drawn after the fit, no part of the density")
 
     @abstractmethod
-    def completed(self, site: m.Site, name: str) -> None:
+    def completed(self, site: Site, name: str) -> None:
         """Data whose missing cells are a latent."""
 
     # ------------------------------------------------------------ writing
@@ -111,31 +124,31 @@ class Steps(ABC):
             self.step(step)
         return self.lines
 
-    def step(self, step: m.StepModel) -> None:
+    def step(self, step: StepModel) -> None:
         """One step, with its comments."""
-        origin = step.origin if isinstance(step, m.LetModel | m.ScoreModel) else step.site.origin
+        origin = step.origin if isinstance(step, LetModel | ScoreModel) else step.site.origin
         beside = self.comment(origin)
         if beside:
             self.write(f"# {beside}")
         match step:
-            case m.LetModel(names=names) if set(names) & self.reading.ahead:
+            case LetModel(names=names) if set(names) & self.reading.ahead:
                 self.write(f"# {', '.join(names)}: made of what is predicted after the fit")
-            case m.LetModel():
+            case LetModel():
                 self._let(step)
-            case m.ScoreModel(name=name, value=value):
+            case ScoreModel(name=name, value=value):
                 self.add(name, self.densities.summed(self.expressions.text(value)))
-            case m.SampleModel(site=site):
+            case SampleModel(site=site):
                 self._sample(site)
-            case m.ObserveModel(site=site):
+            case ObserveModel(site=site):
                 self._observe(site)
-            case m.PredictModel(site=site):
+            case PredictModel(site=site):
                 self.predicted(site, _family(site))
-            case m.MarginalizeModel():
+            case MarginalizeModel():
                 self._marginalize(step)
 
     # ------------------------------------------------------------ the steps
 
-    def _let(self, step: m.LetModel) -> None:
+    def _let(self, step: LetModel) -> None:
         indexed = step.indexed
         if indexed is None or not any(index.lag for index in indexed.indices):
             if len(step.names) != 1:
@@ -148,7 +161,7 @@ class Steps(ABC):
             raise Refused(step.origin, f"`{step.names[0]}`: a recursion over several indices is not exported")
         self.recursion(step, indexed, indexed.starts)
 
-    def starts(self, indexed: m.IndexedValue, at: int) -> list[str]:
+    def starts(self, indexed: IndexedValue, at: int) -> list[str]:
         """The first elements of a name of a recursion, in the order in which they are read: those from which on the
         recursion runs also stand before the others."""
         texts = [
@@ -161,7 +174,7 @@ class Steps(ABC):
         texts = texts if len(texts) > 1 else texts * lag
         return [*texts[begun:], *texts[:begun]] if lag > begun else texts
 
-    def later(self, indexed: m.IndexedValue, at: int, before: str) -> str:
+    def later(self, indexed: IndexedValue, at: int, before: str) -> str:
         """An element of a name where the index of its recursion is; `before` holds the elements before it."""
         text, lag = self.expressions.text(indexed.values[at]), indexed.lag(at)
         index = indexed.indices[0]
@@ -170,7 +183,7 @@ class Steps(ABC):
         begins = self.expressions.compared("lt", self.names[index.name], str(lag))
         return self.expressions.template(self.dialect.where, begins, f"{before}[0]", text)
 
-    def _sample(self, site: m.Site) -> None:
+    def _sample(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
         if site.limits:
             raise Refused(site.origin, f"`{site.name}`: truncated draws are not exported")
@@ -189,7 +202,7 @@ class Steps(ABC):
         else:
             self.latent(site, draw, shape)
 
-    def ordered(self, site: m.Site, draw: m.FamilyDraw) -> None:
+    def ordered(self, site: Site, draw: FamilyDraw) -> None:
         """An ascending vector: k! times the product of the densities."""
         name = self.names[site.name]
         dims = (*plate_dims(site), *event_dims(site))
@@ -198,7 +211,7 @@ class Steps(ABC):
         self.free(site, name, self.expressions.shape(dims))
         self.add(f"{name}_density", f"{self.densities.total(draw, site, name)} + {orders(dims[0])}")
 
-    def _chain(self, site: m.Site, draw: m.FamilyDraw, name: str) -> str:
+    def _chain(self, site: Site, draw: FamilyDraw, name: str) -> str:
         """log density of the elements of a chain, each given those before it."""
         chain = site.chain
         assert chain is not None
@@ -209,12 +222,12 @@ class Steps(ABC):
         match chain.start:
             case None:
                 return text
-            case m.FamilyDraw() as start:
+            case FamilyDraw() as start:
                 return f"{self.densities.total(start, site, f'{name}[:{lag}]')} + {text}"
             case _:
                 raise Refused(site.origin, f"`{site.name}`: a chain that starts from values is not exported")
 
-    def _observe(self, site: m.Site) -> None:
+    def _observe(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
         if site.missing is not None:
             if site.chain is not None or site.limits or event_dims(site):
@@ -232,7 +245,7 @@ class Steps(ABC):
         else:
             self.observed(site, draw, name)
 
-    def _censored(self, site: m.Site, draw: m.FamilyDraw, name: str) -> None:
+    def _censored(self, site: Site, draw: FamilyDraw, name: str) -> None:
         limits = dict(site.limits)
         if set(limits) != {"right_censored"}:
             raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
@@ -243,7 +256,7 @@ class Steps(ABC):
         density = self.expressions.template(self.dialect.where, later, longer, exact)
         self.add(f"{name}_density", self.densities.summed(density))
 
-    def _marginalize(self, step: m.MarginalizeModel) -> None:
+    def _marginalize(self, step: MarginalizeModel) -> None:
         block = block_of(step, self.expressions, self.densities)
         for let in block.lets:
             self._let(let)
@@ -266,11 +279,11 @@ def orders(size: int) -> str:
     return f"{math.lgamma(size + 1):.16g}"
 
 
-def _family(site: m.Site) -> m.FamilyDraw:
-    assert isinstance(site.draw, m.FamilyDraw)
+def _family(site: Site) -> FamilyDraw:
+    assert isinstance(site.draw, FamilyDraw)
     return site.draw
 
 
-def _indices(step: m.StepModel) -> Iterator[m.RunningIndex]:
-    if isinstance(step, m.LetModel) and step.indexed is not None:
+def _indices(step: StepModel) -> Iterator[RunningIndex]:
+    if isinstance(step, LetModel) and step.indexed is not None:
         yield from step.indexed.indices

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from qvr_core.export.reading import DataArray
 from qvr_core.export.stan.shapes import Shapes
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Constant
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained, Real
 
 _KINDS = {
@@ -47,7 +49,7 @@ def data_line(item: DataArray, name: str, shapes: Shapes) -> str:
             return declared(name, sizes, "" if item.missing else _limits(item.low, item.high))
 
 
-def parameter(site: m.Site, name: str, plates: Sequence[str], event: Sequence[str]) -> str:
+def parameter(site: Site, name: str, plates: Sequence[str], event: Sequence[str]) -> str:
     """A parameter with its support."""
     space = site.bound[0][1].space
     if isinstance(space, Constrained):
@@ -56,16 +58,16 @@ def parameter(site: m.Site, name: str, plates: Sequence[str], event: Sequence[st
     return declared(name, (*plates, *event), bounds(site))
 
 
-def bounds(site: m.Site) -> str:
+def bounds(site: Site) -> str:
     """`<lower=0>`; '' for all numbers."""
     space, draw = site.bound[0][1].space, site.draw
     low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
-    family = FAMILIES.get(draw.family) if isinstance(draw, m.FamilyDraw) else None
+    family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
     if family is not None and low is None and high is None:
         low, high = family.support.low, family.support.high
     if family is not None:
-        least = dict(draw.args).get(family.above or "") if isinstance(draw, m.FamilyDraw) else None
-        if isinstance(least, m.Constant) and isinstance(least.value, int | float):
+        least = dict(draw.args).get(family.above or "") if isinstance(draw, FamilyDraw) else None
+        if isinstance(least, Constant) and isinstance(least.value, int | float):
             low = float(least.value)
     return _limits(low, high)
 

@@ -10,7 +10,9 @@ from qvr_core.export.stan.elements import Elements, Places, number
 from qvr_core.export.stan.places import ALL, BEFORE, SUM, TERNARY, Text
 from qvr_core.export.stan.tables import CENSORED, FAMILIES
 from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained
 
 
@@ -20,7 +22,7 @@ class Densities:
     def __init__(self, elements: Elements) -> None:
         self.elements = elements
 
-    def of(self, draw: m.FamilyDraw, site: m.Site, value: str, at: Places, *, summed: bool = False) -> Text:
+    def of(self, draw: FamilyDraw, site: Site, value: str, at: Places, *, summed: bool = False) -> Text:
         """The log density of an element: `value` as a text, `at` the places of the arguments' elements.  Where its
         hidden values are summed out (`summed`), a probability of 0 stays finite."""
         key, template, more = self._entry(draw, site)
@@ -34,7 +36,7 @@ class Densities:
         text = template.format(value=value, **arguments)
         return Text(f"{text} + {more}", SUM) if more else Text(text)
 
-    def later(self, draw: m.FamilyDraw, site: m.Site, value: str, at: Places) -> str:
+    def later(self, draw: FamilyDraw, site: Site, value: str, at: Places) -> str:
         """log P(T ≥ value) of an element."""
         if draw.family not in CENSORED:
             words = ", ".join(CENSORED)
@@ -44,7 +46,7 @@ class Densities:
         _, template, _ = self._entry(draw, site)
         return template.replace("_lpdf(", "_lccdf(").format(value=value, **self._arguments(draw, site, at))
 
-    def along(self, draw: m.FamilyDraw, site: m.Site, name: str, at: Places, count: str) -> str | None:
+    def along(self, draw: FamilyDraw, site: Site, name: str, at: Places, count: str) -> str | None:
         """The log density of all elements in one call, where each argument is a vector or one number."""
         _, template, more = self._entry(draw, site)
         family = LANGUAGE[draw.family]
@@ -64,7 +66,7 @@ class Densities:
         text = template.format(value=name, **arguments)
         return f"{text} + {count} * {more}" if more else text
 
-    def probabilities(self, draw: m.FamilyDraw, site: m.Site, at: Places, count: str) -> str:
+    def probabilities(self, draw: FamilyDraw, site: Site, at: Places, count: str) -> str:
         """log p of each value that a hidden name may have, as a vector; `at` are the places, and the value before."""
         elements = self.elements
         at = (*at, BEFORE)  # the axis of the values, which a probability of them does not read
@@ -82,7 +84,7 @@ class Densities:
 
     # ------------------------------------------------------------ arguments
 
-    def _entry(self, draw: m.FamilyDraw, site: m.Site) -> tuple[str, str, str]:
+    def _entry(self, draw: FamilyDraw, site: Site) -> tuple[str, str, str]:
         given = [name for name, _ in draw.args]
         given += [p.name for p in LANGUAGE[draw.family].parameters if p.name not in given and _default(draw, p.name)]
         key = f"{draw.family}({', '.join(sorted(given))})"
@@ -91,7 +93,7 @@ class Densities:
             raise Refused(draw.origin, f"`{site.name}`: {key} is not exported to Stan")
         return key, *found
 
-    def _arguments(self, draw: m.FamilyDraw, site: m.Site, at: Places) -> dict[str, str]:
+    def _arguments(self, draw: FamilyDraw, site: Site, at: Places) -> dict[str, str]:
         elements = self.elements
         parameters = LANGUAGE[draw.family].parameters
         ranks = {name: p.rank for p in parameters for name in (p.name, *(other for other, _ in p.alternatives))}
@@ -117,7 +119,7 @@ class Densities:
         return found
 
 
-def _default(draw: m.FamilyDraw, name: str) -> str:
+def _default(draw: FamilyDraw, name: str) -> str:
     """The text of an argument that is left out; '' where there is none."""
     (parameter,) = (one for one in LANGUAGE[draw.family].parameters if one.name == name)
     replaced = {alternative for alternative, _ in parameter.alternatives}
@@ -126,21 +128,21 @@ def _default(draw: m.FamilyDraw, name: str) -> str:
     return number(parameter.default).text
 
 
-def _plain(expr: m.Expr, elements: Elements) -> str:
+def _plain(expr: Expr, elements: Elements) -> str:
     """A matrix or table that has a name."""
     base = expr
-    while isinstance(base, m.Arrange | m.Window):
-        if isinstance(base, m.Window) and (base.first or base.shift):
+    while isinstance(base, Arrange | Window):
+        if isinstance(base, Window) and (base.first or base.shift):
             raise elements.shapes.refused(expr, "a matrix that changes with its element")
-        if isinstance(base, m.Arrange) and [axis for axis in base.axes if axis is not None] != [0, 1]:
+        if isinstance(base, Arrange) and [axis for axis in base.axes if axis is not None] != [0, 1]:
             raise elements.shapes.refused(expr, "a matrix that is turned")
         base = base.base
-    if not isinstance(base, m.Bound | m.Data) or len(elements.shapes.known.get(base.name, ())) != 2:
+    if not isinstance(base, Bound | Data) or len(elements.shapes.known.get(base.name, ())) != 2:
         raise Refused(expr.origin, "a matrix without a name cannot be said in Stan", "give it one: `let C[i, j] = …`")
     return elements.names[base.name]
 
 
-def _is_simplex(expr: m.Expr) -> bool:
+def _is_simplex(expr: Expr) -> bool:
     space = expr.type.space
     return isinstance(space, Constrained) and space.kind == "Simplex"
 

@@ -31,7 +31,23 @@ from qvr_core.export.stan.shapes import REDUCTIONS, Shapes
 from qvr_core.export.stan.stan_names import identifier
 from qvr_core.export.stan.tables import ALONG, FUNCTIONS, HELPERS, REDUCED
 from qvr_core.semantics.language.builtins import canonical
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Contract,
+    Data,
+    Expr,
+    ExprBase,
+    FactorTable,
+    Index,
+    IndexValue,
+    ListOf,
+    Scatter,
+    Window,
+)
 from qvr_core.semantics.types.walk import until_arrows, walk
 
 Places = tuple[Place, ...]
@@ -96,70 +112,70 @@ class Elements:
 
     # ------------------------------------------------------------ elements
 
-    def text(self, expr: m.Expr, at: Places = ()) -> str:
+    def text(self, expr: Expr, at: Places = ()) -> str:
         """An element of a value."""
         return self.of(expr, at).text
 
-    def of(self, expr: m.Expr, at: Places) -> Text:
+    def of(self, expr: Expr, at: Places) -> Text:
         """An element of a value; `at` are its places, of which the last belong to the value's axes."""
         at = at[len(at) - len(self.shapes.of(expr)) :]
         if self.shapes.is_code(expr) and ALL not in at:
             return self.code(expr, at).moved(-1).printed
         match expr:
-            case m.Constant(value=value):
+            case Constant(value=value):
                 if isinstance(value, str):
                     raise self.shapes.refused(expr, "a text")
                 return number(value)
-            case m.Bound(name=name) | m.Data(name=name):
+            case Bound(name=name) | Data(name=name):
                 return self._named(expr, name, at)
-            case m.Builtin():
+            case Builtin():
                 return self._builtin(expr, at)
-            case m.Index(base=base, indices=indices):
+            case Index(base=base, indices=indices):
                 lead = len(at) - (len(self.shapes.of(base)) - len(indices))
                 return self.of(base, (*(self.code(one, at[:lead]) for one in indices), *at[lead:]))
-            case m.Window(base=base, axis=axis):
+            case Window(base=base, axis=axis):
                 places = list(at)
                 places[axis] = shifted(places[axis], expr.first - expr.shift, expr.again)
                 return self.of(base, tuple(places))
-            case m.Arrange(base=base):
+            case Arrange(base=base):
                 return self.of(base, self._arranged(expr, at))
-            case m.Contract():
+            case Contract():
                 return self._contract(expr, at)
-            case m.Scatter():
+            case Scatter():
                 return self._scatter(expr, at)
-            case m.ListOf(items=items):
+            case ListOf(items=items):
                 return self._item(expr, items, at)
-            case m.FactorTable(cases=cases):
+            case FactorTable(cases=cases):
                 return self._item(expr, [value for _, value in sorted(cases, key=lambda case: case[0])], at)
-            case m.Apply():
+            case Apply():
                 return self._apply(expr, at)
             case _:
                 raise self.shapes.refused(expr, "this expression")
 
-    def code(self, expr: m.Expr, at: Places) -> Place:
+    def code(self, expr: Expr, at: Places) -> Place:
         """An element of a set as a place, from 1."""
         at = at[len(at) - len(self.shapes.of(expr)) :]
         match expr:
-            case m.Constant(value=int() as value):
+            case Constant(value=int() as value):
                 return Place(str(value + 1))
-            case m.IndexValue(first=first):
+            case IndexValue(first=first):
                 return at[-1].moved(first)
-            case m.Bound(name=name) | m.Data(name=name) if name in self.shapes.codes:
+            case Bound(name=name) | Data(name=name) if name in self.shapes.codes:
                 return Place(self._named(expr, name, at).text)
-            case m.Bound(name=name) if name in self.shapes.inline:
+            case Bound(name=name) if name in self.shapes.inline:
                 return self.code(self.shapes.inline[name], at)
-            case m.Arrange(base=base):
+            case Arrange(base=base):
                 return self.code(base, self._arranged(expr, at))
-            case m.Window(base=base, axis=axis):
+            case Window(base=base, axis=axis):
                 places = list(at)
                 places[axis] = shifted(places[axis], expr.first - expr.shift, expr.again)
                 return self.code(base, tuple(places))
-            case m.Index(base=base, indices=indices):
+            case Index(base=base, indices=indices):
                 lead = len(at) - (len(self.shapes.of(base)) - len(indices))
                 return self.code(base, (*(self.code(one, at[:lead]) for one in indices), *at[lead:]))
-            case m.Builtin(function=function, args=(left, right)) if canonical(function) in ("add", "sub"):
+            case Builtin(function=function, args=(left, right)) if canonical(function) in ("add", "sub"):
                 minus = canonical(function) == "sub"
-                if isinstance(right, m.Constant) and isinstance(right.value, int):
+                if isinstance(right, Constant) and isinstance(right.value, int):
                     return self.code(left, at).moved(-right.value if minus else right.value)
                 one, other = self.code(left, at), self.code(right, at)
                 sign = "-" if minus else "+"
@@ -171,11 +187,11 @@ class Elements:
                     raise self.shapes.refused(expr, "an index that is no whole number")
                 return Place(self.of(expr, at).at(SUM), 1)
 
-    def _arranged(self, expr: m.Arrange, at: Places) -> Places:
+    def _arranged(self, expr: Arrange, at: Places) -> Places:
         places: dict[int, Place] = {axis: place for axis, place in zip(expr.axes, at, strict=True) if axis is not None}
         return tuple(places[axis] for axis in sorted(places))
 
-    def _named(self, expr: m.ExprBase, name: str, at: Places) -> Text:
+    def _named(self, expr: ExprBase, name: str, at: Places) -> Text:
         if name in self.shapes.inline:
             return self.of(self.shapes.inline[name], at)
         if name in self.shapes.known:
@@ -186,7 +202,7 @@ class Elements:
             raise self.shapes.refused(expr, f"`{name}`")
         return Text(size)
 
-    def _item(self, expr: m.ExprBase, items: Sequence[m.Expr], at: Places) -> Text:
+    def _item(self, expr: ExprBase, items: Sequence[Expr], at: Places) -> Text:
         if at[:1] == (ALL,):
             raise self.shapes.refused(expr, "a table in this place")
         if at[0].text.isdigit():
@@ -196,7 +212,7 @@ class Elements:
 
     # ------------------------------------------------------------ functions
 
-    def _builtin(self, expr: m.Builtin, at: Places) -> Text:
+    def _builtin(self, expr: Builtin, at: Places) -> Text:
         function, args = canonical(expr.function), expr.args
         if function in REDUCTIONS:
             return self._reduced(expr, function, at)
@@ -229,7 +245,7 @@ class Elements:
             raise self.shapes.refused(expr, f"`{expr.function}`")
         return Text(template.format(*(self.of(arg, at).text for arg in args)))
 
-    def _infix(self, expr: m.Builtin, function: str, at: Places) -> Text:
+    def _infix(self, expr: Builtin, function: str, at: Places) -> Text:
         sign, level = INFIX[function]
         left, right = expr.args
         codes = [self.shapes.is_code(arg) for arg in expr.args]
@@ -246,12 +262,12 @@ class Elements:
                 one = Text(f"1.0 * {one.at(PRODUCT)}", PRODUCT)  # whole numbers of Stan end at 2^31
         return Text(f"{one.at(level)} {sign} {other.at(level + 1)}", level)
 
-    def _reduced(self, expr: m.Builtin, function: str, at: Places) -> Text:
+    def _reduced(self, expr: Builtin, function: str, at: Places) -> Text:
         value = expr.args[0]
         axis, size = self.shapes.axis(expr), self.shapes.of(value)
         return Text(REDUCED[function].format(self.row(value, (*at[:axis], ALL, *at[axis:]), size[axis])))
 
-    def _along(self, expr: m.Builtin, function: str, at: Places) -> Text:
+    def _along(self, expr: Builtin, function: str, at: Places) -> Text:
         value = expr.args[0]
         axis, size = self.shapes.axis(expr), self.shapes.of(value)
         made = ALONG[function].format(self.row(value, (*at[:axis], ALL, *at[axis + 1 :]), size[axis]))
@@ -259,27 +275,27 @@ class Elements:
 
     # ------------------------------------------------------------ rows and sums
 
-    def row(self, expr: m.Expr, at: Places, size: str, *, upright: bool = True) -> str:
+    def row(self, expr: Expr, at: Places, size: str, *, upright: bool = True) -> str:
         """The elements along the axis whose place is `ALL`, as a vector; where not `upright`, maybe as a row."""
         own = at[len(at) - len(self.shapes.of(expr)) :]
         if ALL not in own:
             return f"rep_vector({self.text(expr, own)}, {size})"
         match expr:
-            case m.ListOf(items=items) if own == (ALL,):
+            case ListOf(items=items) if own == (ALL,):
                 made = ", ".join(self.text(item) for item in items)
                 return f"[{made}]'"
-            case m.Builtin(function="zeros" | "ones" as function):
+            case Builtin(function="zeros" | "ones" as function):
                 return f"rep_vector({'0' if function == 'zeros' else '1'}, {size})"
             case _:
                 plain = self._plain_row(expr, own, upright=upright)
                 return plain if plain is not None else self._gathered(expr, own, size)
 
-    def _plain_row(self, expr: m.Expr, at: Places, *, upright: bool) -> str | None:
+    def _plain_row(self, expr: Expr, at: Places, *, upright: bool) -> str | None:
         base = expr
-        while isinstance(base, m.Window | m.Index | m.Arrange):
+        while isinstance(base, Window | Index | Arrange):
             base = base.base
         name = getattr(base, "name", "")
-        if not isinstance(base, m.Bound | m.Data) or name not in self.shapes.known or name in self.shapes.whole:
+        if not isinstance(base, Bound | Data) or name not in self.shapes.known or name in self.shapes.whole:
             return None
         found = _ROW.fullmatch(self.of(expr, at).text)
         if found is None:
@@ -290,7 +306,7 @@ class Elements:
         turned = "'" if upright and name not in self.columns else ""
         return f"{own}[{places}]{turned}"
 
-    def _gathered(self, expr: m.Expr, at: Places, size: str) -> str:
+    def _gathered(self, expr: Expr, at: Places, size: str) -> str:
         """A vector of its own, filled in front of the statement."""
         name = self.local("row")
         with self.running("k") as k:
@@ -301,7 +317,7 @@ class Elements:
         self.before += [f"  {line}" for line in (*lines, f"{name}[{k}] = {value};")] + ["}"]
         return name
 
-    def _contract(self, expr: m.Contract, at: Places) -> Text:
+    def _contract(self, expr: Contract, at: Places) -> Text:
         sizes = self.shapes.contracted(expr.factors, expr.axes)
         summed = [axis for axis in sizes if axis not in expr.result]
         given = dict(zip(expr.result, at, strict=True))
@@ -312,7 +328,7 @@ class Elements:
         total = self.local("total")
         return Text(self._total(total, summed, sizes, given, expr))
 
-    def _rows(self, expr: m.Contract, given: dict[str, Place], axis: str) -> Text | None:
+    def _rows(self, expr: Contract, given: dict[str, Place], axis: str) -> Text | None:
         """A product of two rows, or the sum of one."""
         texts: list[str] = []
         scalars: list[str] = []
@@ -331,7 +347,7 @@ class Elements:
         return Text(" * ".join([*scalars, made]), PRODUCT if scalars else 9)
 
     def _total(
-        self, total: str, summed: Sequence[str], sizes: Mapping[str, str], given: dict[str, Place], expr: m.Contract
+        self, total: str, summed: Sequence[str], sizes: Mapping[str, str], given: dict[str, Place], expr: Contract
     ) -> str:
         lines: list[str] = []
         indent = ""
@@ -356,7 +372,7 @@ class Elements:
         self.before += [f"real {total} = 0;", *lines]
         return total
 
-    def _scatter(self, expr: m.Scatter, at: Places) -> Text:
+    def _scatter(self, expr: Scatter, at: Places) -> Text:
         total = self.local("total")
         (size,) = self.shapes.of(expr.index)
         with self.running(next(iter(_indices(expr.body)), "i")) as i:
@@ -373,7 +389,7 @@ class Elements:
             ]
         return Text(total)
 
-    def _apply(self, expr: m.Apply, at: Places) -> Text:
+    def _apply(self, expr: Apply, at: Places) -> Text:
         """A `linear` arrow: the weights, the bias in their last column."""
         arrow, out = self.shapes.linear(expr)
         (arg,) = expr.args
@@ -406,7 +422,7 @@ def number(value: float) -> Text:
     return Text(text, UNARY if text.startswith("-") else 9)
 
 
-def _indices(expr: m.Expr) -> Iterator[str]:
+def _indices(expr: Expr) -> Iterator[str]:
     for node in walk(expr, until_arrows):
-        if isinstance(node, m.Window):
+        if isinstance(node, Window):
             yield node.index

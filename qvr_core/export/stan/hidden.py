@@ -11,17 +11,19 @@ from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
 from qvr_core.export.stan.places import BEFORE, Place
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, ScoreModel, Site
 from qvr_core.semantics.types.spaces import Finite
 
 
 class Hidden:
     """Writes one block."""
 
-    def __init__(self, step: m.MarginalizeModel, elements: Elements, densities: Densities) -> None:
+    def __init__(self, step: MarginalizeModel, elements: Elements, densities: Densities) -> None:
         self.step, self.site = step, step.site
         self.elements, self.densities = elements, densities
-        if step.site.chain is None or step.reads is None or not isinstance(step.site.draw, m.FamilyDraw):
+        if step.site.chain is None or step.reads is None or not isinstance(step.site.draw, FamilyDraw):
             remedy = "write the block with an index: `marginalize z[i : Row] : State <- …`"
             raise Refused(step.site.origin, f"`{step.site.name}`: this form of `marginalize` is not exported", remedy)
         self.chain, self.draw, self.reads = step.site.chain, step.site.draw, step.reads
@@ -45,17 +47,17 @@ class Hidden:
             inner = ", ".join(placed)
             declared, start = f"array[{inner}] {declared}", f"rep_array({start}, {inner})"
         for one in self.step.body:
-            if isinstance(one, m.LetModel):
+            if isinstance(one, LetModel):
                 self._inline(one)
         found = [f"// what each value of {self.name} explains", f"{declared} = {start};"]
         for one, reads in zip(self.step.body, self.reads, strict=True):
             match one:
-                case m.LetModel():
+                case LetModel():
                     pass
-                case m.ObserveModel(site=site):
+                case ObserveModel(site=site):
                     found += self._observed(site, reads)
                 case _:
-                    origin = one.origin if isinstance(one, m.ScoreModel) else one.site.origin
+                    origin = one.origin if isinstance(one, ScoreModel) else one.site.origin
                     raise Refused(origin, f"only `observe` and `let` are exported below `marginalize {self.site.name}`")
         found += self._forward() if self.chain.indices[self.chain.at].lag else self._summed()
         made = ["{", *(f"  {line}" for line in found), "}"]
@@ -65,17 +67,17 @@ class Hidden:
             )
         return made
 
-    def _inline(self, let: m.LetModel) -> None:
+    def _inline(self, let: LetModel) -> None:
         if let.indexed is not None and (any(i.lag for i in let.indexed.indices) or len(let.names) != 1):
             raise Refused(let.origin, f"`{let.names[0]}`: a recursion in this block is not exported")
         if len(let.names) != 1:
             raise Refused(let.origin, "a `let` of several names is not exported", "write one `let` for each")
         self.elements.shapes.inline[let.names[0]] = let.value if let.indexed is None else let.indexed.values[0]
 
-    def _observed(self, site: m.Site, reads: tuple[m.Expr, ...]) -> list[str]:
+    def _observed(self, site: Site, reads: tuple[Expr, ...]) -> list[str]:
         """What an observed step says of each hidden value, at the places that its elements read."""
         draw, elements = site.draw, self.elements
-        assert isinstance(draw, m.FamilyDraw)
+        assert isinstance(draw, FamilyDraw)
         if site.chain is not None or site.limits or site.missing is not None:
             raise Refused(site.origin, f"`{site.name}`: shifts, limits and missing cells are not exported in a block")
         if event_dims(site):
@@ -116,7 +118,7 @@ class Hidden:
     def _forward(self) -> list[str]:
         """The forward algorithm, along the index with a lag."""
         chain, elements, start = self.chain, self.elements, self.chain.start
-        if self.draw.family != "Categorical" or not isinstance(start, m.FamilyDraw) or chain.indices[chain.at].lag != 1:
+        if self.draw.family != "Categorical" or not isinstance(start, FamilyDraw) or chain.indices[chain.at].lag != 1:
             raise Refused(self.site.origin, f"`{self.site.name}`: only chains of Categorical are exported")
         others = [index for at, index in enumerate(chain.indices) if at != chain.at]
         sizes = [size for at, size in enumerate(self.sizes) if at != chain.at]

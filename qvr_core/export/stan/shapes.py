@@ -8,7 +8,24 @@ from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import LinearMap, Ref
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Contract,
+    Data,
+    Expr,
+    ExprBase,
+    FactorTable,
+    Index,
+    IndexValue,
+    ListOf,
+    Scatter,
+    Window,
+)
 from qvr_core.semantics.types.spaces import Dim, Real
 
 REDUCTIONS = ("sum", "mean", "prod", "max", "min", "amax", "amin", "logsumexp")
@@ -25,7 +42,7 @@ class Shapes:
         self.known: dict[str, Sizes] = {item.name: self.texts(item.sizes) for item in reading.data}
         self.whole = {item.name for item in reading.data if item.whole}
         self.codes = {item.name for item in reading.data if item.kind == "index"}
-        self.inline: dict[str, m.Expr] = {}
+        self.inline: dict[str, Expr] = {}
         """Lets that stand for their values: those of a block that is summed out."""
 
     def size(self, dim: Dim) -> str:
@@ -48,49 +65,49 @@ class Shapes:
 
     # ------------------------------------------------------------ sizes of expressions
 
-    def of(self, expr: m.Expr) -> Sizes:
+    def of(self, expr: Expr) -> Sizes:
         """The sizes of a value; an axis that is only there to broadcast has '1'."""
         match expr:
-            case m.Constant():
+            case Constant():
                 return ()
-            case m.Bound(name=name) | m.Data(name=name):
+            case Bound(name=name) | Data(name=name):
                 if name in self.inline:
                     return self.of(self.inline[name])
                 return self.known.get(name, ())
-            case m.Builtin():
+            case Builtin():
                 return self._builtin(expr)
-            case m.Index(base=base, indices=indices):
+            case Index(base=base, indices=indices):
                 return (*broadcast([self.of(one) for one in indices]), *self.of(base)[len(indices) :])
-            case m.IndexValue(first=first, size=size):
+            case IndexValue(first=first, size=size):
                 return (less(self.size(size), first),)
-            case m.Window(base=base, axis=axis, first=first, size=size):
+            case Window(base=base, axis=axis, first=first, size=size):
                 sizes = list(self.of(base))
                 sizes[axis] = less(self.size(size), first)
                 return tuple(sizes)
-            case m.Contract(factors=factors, axes=axes, result=result):
+            case Contract(factors=factors, axes=axes, result=result):
                 lengths = self.contracted(factors, axes)
                 return tuple(lengths[axis] for axis in result)
-            case m.Scatter(body=body, size=size):
+            case Scatter(body=body, size=size):
                 return (*self.of(body)[:-1], self.size(size))
-            case m.Arrange(base=base, axes=axes):
+            case Arrange(base=base, axes=axes):
                 sizes = self.of(base)
                 return tuple("1" if axis is None else sizes[axis] for axis in axes)
-            case m.ListOf(items=items):
+            case ListOf(items=items):
                 return (str(len(items)), *broadcast([self.of(item) for item in items]))
-            case m.FactorTable(cases=cases, body=None) if cases:
+            case FactorTable(cases=cases, body=None) if cases:
                 return (str(len(cases)), *broadcast([self.of(value) for _, value in cases]))
-            case m.Apply(args=(arg,)):
+            case Apply(args=(arg,)):
                 _, out = self.linear(expr)
                 lead = len(arg.type.indexed)
                 return (*self.of(arg)[:lead], *out)
             case _:
                 raise self.refused(expr, "this expression")
 
-    def refused(self, expr: m.ExprBase, what: str) -> Refused:
+    def refused(self, expr: ExprBase, what: str) -> Refused:
         """What Stan cannot say, at the expression."""
         return Refused(expr.origin, f"{what} cannot be said in Stan")
 
-    def contracted(self, factors: Sequence[m.Expr], axes: Sequence[Sequence[str]]) -> Mapping[str, str]:
+    def contracted(self, factors: Sequence[Expr], axes: Sequence[Sequence[str]]) -> Mapping[str, str]:
         """How long each axis of a product is."""
         found: dict[str, str] = {}
         for factor, own in zip(factors, axes, strict=True):
@@ -99,19 +116,19 @@ class Shapes:
                     found[axis] = size
         return found
 
-    def linear(self, expr: m.Apply) -> tuple[m.LinearMap, Sizes]:
+    def linear(self, expr: Apply) -> tuple[LinearMap, Sizes]:
         """A `linear` arrow whose weights are a site, and the sizes of what it gives."""
         arrow = expr.arrow
-        if isinstance(arrow, m.Ref):
+        if isinstance(arrow, Ref):
             arrow = self.reading.snapshot.model.arrows.get(arrow.name)
-        if not isinstance(arrow, m.LinearMap) or arrow.rank is not None or arrow.prior is None or len(expr.args) != 1:
+        if not isinstance(arrow, LinearMap) or arrow.rank is not None or arrow.prior is None or len(expr.args) != 1:
             raise self.refused(expr, "a call of this arrow")
         space = arrow.codomain.space
         if not isinstance(space, Real) or len(space.shape) != 1:
             raise self.refused(expr, "a call of this arrow")
         return arrow, () if space.shape == (1,) else self.texts(space.shape)
 
-    def _builtin(self, expr: m.Builtin) -> Sizes:
+    def _builtin(self, expr: Builtin) -> Sizes:
         function = canonical(expr.function)
         if function in ("zeros", "ones"):
             return tuple(self.stated(arg) for arg in expr.args)
@@ -123,17 +140,17 @@ class Shapes:
             return ()
         return broadcast([self.of(arg) for arg in expr.args])
 
-    def stated(self, expr: m.Expr) -> str:
+    def stated(self, expr: Expr) -> str:
         """A size that an expression states: a number or a set."""
         match expr:
-            case m.Constant(value=int() as value):
+            case Constant(value=int() as value):
                 return str(value)
-            case m.Data(name=name) if (size := self.declared_size(name)) is not None:
+            case Data(name=name) if (size := self.declared_size(name)) is not None:
                 return size
             case _:
                 raise self.refused(expr, "this size")
 
-    def axis(self, expr: m.Builtin) -> int:
+    def axis(self, expr: Builtin) -> int:
         """The axis of a reduction, from the first."""
         rank = len(self.of(expr.args[0]))
         axis = expr.args[1] if len(expr.args) > 1 else None
@@ -146,7 +163,7 @@ class Shapes:
                 raise self.refused(expr, f"`{key}=`")
         if axis is None:
             axis_number: object = -1
-        elif isinstance(axis, m.Builtin) and axis.function == "neg" and isinstance(axis.args[0], m.Constant):
+        elif isinstance(axis, Builtin) and axis.function == "neg" and isinstance(axis.args[0], Constant):
             axis_number = -int(axis.args[0].value)
         else:
             axis_number = getattr(axis, "value", None)
@@ -154,8 +171,8 @@ class Shapes:
             raise self.refused(expr, f"`{expr.function}` over this axis")
         return axis_number % rank
 
-    def _over(self, expr: m.Builtin, over: m.Expr) -> int:
-        items = over.items if isinstance(over, m.ListOf) else (over,)
+    def _over(self, expr: Builtin, over: Expr) -> int:
+        items = over.items if isinstance(over, ListOf) else (over,)
         wanted = getattr(items[0], "name", getattr(items[0], "value", None))
         plates = expr.args[0].type.indexed
         if len(items) != 1 or wanted not in plates:
@@ -164,20 +181,20 @@ class Shapes:
 
     # ------------------------------------------------------------ whole numbers
 
-    def is_whole(self, expr: m.Expr) -> bool:
+    def is_whole(self, expr: Expr) -> bool:
         """Whether a value is a whole number of Stan."""
         match expr:
-            case m.Constant(value=value):
+            case Constant(value=value):
                 return isinstance(value, int)
-            case m.Bound(name=name) | m.Data(name=name):
+            case Bound(name=name) | Data(name=name):
                 if name in self.inline:
                     return self.is_whole(self.inline[name])
                 return name in self.whole or name not in self.known
-            case m.IndexValue():
+            case IndexValue():
                 return True
-            case m.Window(base=base) | m.Arrange(base=base) | m.Index(base=base):
+            case Window(base=base) | Arrange(base=base) | Index(base=base):
                 return self.is_whole(base)
-            case m.Builtin(function=function, args=args):
+            case Builtin(function=function, args=args):
                 name = canonical(function)
                 if name in COMPARISONS or name.startswith("logical_") or name == "size":
                     return True
@@ -189,24 +206,24 @@ class Shapes:
             case _:
                 return False
 
-    def is_truth(self, expr: m.Expr) -> bool:
+    def is_truth(self, expr: Expr) -> bool:
         """Whether a value is 0 or 1."""
-        while isinstance(expr, m.Arrange | m.Window):
+        while isinstance(expr, Arrange | Window):
             expr = expr.base
-        return isinstance(expr, m.Builtin) and (
+        return isinstance(expr, Builtin) and (
             canonical(expr.function) in COMPARISONS or canonical(expr.function).startswith("logical_")
         )
 
-    def is_code(self, expr: m.Expr) -> bool:
+    def is_code(self, expr: Expr) -> bool:
         """Whether a value is an element of a set, which counts from 1 in Stan and from 0 in the program."""
         match expr:
-            case m.Bound(name=name) | m.Data(name=name):
+            case Bound(name=name) | Data(name=name):
                 return name in self.codes or (name in self.inline and self.is_code(self.inline[name]))
-            case m.IndexValue():
+            case IndexValue():
                 return True
-            case m.Window(base=base) | m.Arrange(base=base) | m.Index(base=base):
+            case Window(base=base) | Arrange(base=base) | Index(base=base):
                 return self.is_code(base)
-            case m.Builtin(function=function, args=(left, right)) if canonical(function) in ("add", "sub"):
+            case Builtin(function=function, args=(left, right)) if canonical(function) in ("add", "sub"):
                 return self.is_code(left) and self.is_whole(right) and not self.is_code(right)
             case _:
                 return False

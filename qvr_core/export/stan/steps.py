@@ -16,8 +16,20 @@ from qvr_core.export.stan.stan_names import StanNames
 from qvr_core.export.stan.tables import RANDOM, reserved
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.expressions import Bound, Builtin
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import (
+    Chain,
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    ScoreModel,
+    Site,
+)
 from qvr_core.semantics.types.spaces import Constrained
 from qvr_core.semantics.types.walk import all_steps, until_arrows, values, walk
 
@@ -42,17 +54,17 @@ class Steps:
         """All steps."""
         for step in self.reading.program.steps:
             match step:
-                case m.LetModel():
+                case LetModel():
                     self._let(step)
-                case m.ScoreModel():
+                case ScoreModel():
                     self._score(step)
-                case m.SampleModel(site=site):
+                case SampleModel(site=site):
                     self._sample(site)
-                case m.ObserveModel(site=site):
+                case ObserveModel(site=site):
                     self._observe(site)
-                case m.PredictModel(site=site):
+                case PredictModel(site=site):
                     self._predict(site)
-                case m.MarginalizeModel(site=site):
+                case MarginalizeModel(site=site):
                     self.model += self._comments(site.origin)
                     self.model.append(f"// {self.names[site.name]} is summed out")
                     self.model += Hidden(step, self.elements, self.densities).lines()
@@ -64,7 +76,7 @@ class Steps:
 
     # ------------------------------------------------------------ lets
 
-    def _let(self, step: m.LetModel) -> None:
+    def _let(self, step: LetModel) -> None:
         derived = any(name in self.reading.derived for name in step.names)
         lines = self.made if derived else self.known
         if set(step.names) & self.reading.ahead:
@@ -82,7 +94,7 @@ class Steps:
         if indexed is not None:
             of_index = self.shapes.texts([getattr(index.space, "size", 1) for index in indexed.indices])
             sizes = (*of_index, *sizes[len(of_index) :])
-        if isinstance(value, m.Builtin) and canonical(value.function) in ("cholesky", "inverse"):
+        if isinstance(value, Builtin) and canonical(value.function) in ("cholesky", "inverse"):
             lines += self._matrix(own, value)
             return
         whole = not derived and self.shapes.is_whole(value)
@@ -109,17 +121,17 @@ class Steps:
         if code:
             self.shapes.codes.add(own)
 
-    def _matrix(self, own: str, value: m.Builtin) -> list[str]:
+    def _matrix(self, own: str, value: Builtin) -> list[str]:
         """A function of a whole matrix."""
         (arg,) = value.args
         sizes = self.shapes.of(arg)
-        if not isinstance(arg, m.Bound) or len(sizes) != 2:
+        if not isinstance(arg, Bound) or len(sizes) != 2:
             raise Refused(arg.origin, "a matrix without a name cannot be said in Stan", "give it one: `let C = …`")
         self.shapes.known[own] = sizes
         function = {"cholesky": "cholesky_decompose", "inverse": "inverse"}[canonical(value.function)]
         return [f"{declared(self.names[own], sizes)} = {function}({self.names[arg.name]});"]
 
-    def _recursion(self, step: m.LetModel, indexed: m.IndexedValue) -> list[str]:
+    def _recursion(self, step: LetModel, indexed: IndexedValue) -> list[str]:
         """A let that reads its own past."""
         if len(indexed.indices) != 1:
             raise Refused(step.origin, f"`{step.names[0]}`: a recursion over several indices is not exported")
@@ -152,7 +164,7 @@ class Steps:
 
         return [*lines, *looped(self.elements, (size,), [index.name], inner, index.lag)]
 
-    def _score(self, step: m.ScoreModel) -> None:
+    def _score(self, step: ScoreModel) -> None:
         def inner(at: Places) -> list[str]:
             with self.elements.apart() as before:
                 text = self.elements.text(step.value, at)
@@ -164,7 +176,7 @@ class Steps:
 
     # ------------------------------------------------------------ draws
 
-    def _sample(self, site: m.Site) -> None:
+    def _sample(self, site: Site) -> None:
         draw, own = _family(site), site.name
         name = self.names[own]
         if site.limits:
@@ -197,7 +209,7 @@ class Steps:
             more = f" + lgamma({int(event[0]) + 1})"
         self.model += self._density(site, draw, name, more)
 
-    def _density(self, site: m.Site, draw: m.FamilyDraw, name: str, more: str = "") -> list[str]:
+    def _density(self, site: Site, draw: FamilyDraw, name: str, more: str = "") -> list[str]:
         """The density of all elements."""
         sizes = self.shapes.texts(plate_dims(site))
         if not FAMILIES[draw.family].event:
@@ -228,7 +240,7 @@ class Steps:
         return [*lines, *self._braced(made)]
 
     def _together(
-        self, site: m.Site, draw: m.FamilyDraw, name: str, sizes: tuple[str, ...], wanted: list[str]
+        self, site: Site, draw: FamilyDraw, name: str, sizes: tuple[str, ...], wanted: list[str]
     ) -> str | None:
         """The density of all elements in one call; None where that cannot be."""
         if not sizes or len(sizes) > 2 or (len(sizes) == 2 and site.name in self.shapes.whole):
@@ -244,14 +256,14 @@ class Steps:
         looped(self.elements, sizes, wanted, inner)
         return found[0]
 
-    def _start(self, site: m.Site, chain: m.Chain, name: str, lag: int) -> list[str]:
+    def _start(self, site: Site, chain: Chain, name: str, lag: int) -> list[str]:
         """The first elements of a chain."""
         if chain.start is None:
             return []
         starts = chain.start if isinstance(chain.start, tuple) else (chain.start,) * lag
         lines: list[str] = []
         for at, start in enumerate(starts):
-            if not isinstance(start, m.FamilyDraw):
+            if not isinstance(start, FamilyDraw):
                 raise Refused(site.origin, f"`{site.name}`: a chain that starts from values is not exported")
             place = Place(str(at + 1))
             with self.elements.apart() as before:
@@ -259,7 +271,7 @@ class Steps:
             lines += self._braced([*before, f"target += {text};"])
         return lines
 
-    def _observe(self, site: m.Site) -> None:
+    def _observe(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
         self.model += self._comments(site.origin)
         if site.missing is not None:
@@ -269,7 +281,7 @@ class Steps:
         else:
             self.model += self._density(site, draw, name)
 
-    def _completed(self, site: m.Site) -> str:
+    def _completed(self, site: Site) -> str:
         """Data whose missing cells are parameters."""
         name = self.names[site.name]
         sizes = self.shapes.known[site.name]
@@ -299,7 +311,7 @@ class Steps:
         self.elements.called[site.name] = whole
         return whole
 
-    def _censored(self, site: m.Site, draw: m.FamilyDraw, name: str) -> list[str]:
+    def _censored(self, site: Site, draw: FamilyDraw, name: str) -> list[str]:
         limits = dict(site.limits)
         if set(limits) != {"right_censored"} or site.chain is not None or event_dims(site):
             raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
@@ -318,7 +330,7 @@ class Steps:
         wanted = [index.name for index in site.indices]
         return self._braced(looped(self.elements, self.shapes.texts(plate_dims(site)), wanted, inner))
 
-    def _predict(self, site: m.Site) -> None:
+    def _predict(self, site: Site) -> None:
         """A draw made after the fit."""
         draw, name = _family(site), self.names[site.name]
         sizes = (*self.shapes.texts(plate_dims(site)), *self.shapes.texts(event_dims(site)))
@@ -350,10 +362,10 @@ def _functions(reading: Reading) -> Iterator[str]:
     for step in all_steps(reading.program.steps):
         for value in values(step):
             for node in walk(value, until_arrows):
-                if isinstance(node, m.Builtin):
+                if isinstance(node, Builtin):
                     yield canonical(node.function)
 
 
-def _family(site: m.Site) -> m.FamilyDraw:
-    assert isinstance(site.draw, m.FamilyDraw)
+def _family(site: Site) -> FamilyDraw:
+    assert isinstance(site.draw, FamilyDraw)
     return site.draw

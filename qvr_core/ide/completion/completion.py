@@ -42,8 +42,9 @@ from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES, heads_for
 from qvr_core.semantics.language.options import DEDUCTION_KEYS, FLAGS, MEANINGS, OBJECT_KEYS, STEP_KEYS, WORDS
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model.arrows import Arrow, Sort
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Product, Space
 from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
@@ -328,7 +329,7 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
     yield from combinators_offered()
 
 
-def _accepts(call: str) -> Callable[[m.Arrow | m.Program], bool]:
+def _accepts(call: str) -> Callable[[Arrow | Program], bool]:
     """Which arrows a combinator takes."""
     if call == "scan":
         return lambda arrow: item_of_cell(arrow) is not None
@@ -340,7 +341,7 @@ def _accepts(call: str) -> Callable[[m.Arrow | m.Program], bool]:
 def _attributes(snapshot: Snapshot, place: Context) -> Items:
     base = place.tokens[-2].text if len(place.tokens) > 1 else ""
     arrow = arrow_named(model_of(snapshot), base)
-    if arrow is None or arrow.sort is m.Sort.TENSOR:
+    if arrow is None or arrow.sort is Sort.TENSOR:
         yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
     if arrow is not None and isinstance(arrow.codomain.space, Product):
         for name, factor in zip(arrow.codomain.space.names, arrow.codomain.space.factors, strict=True):
@@ -395,7 +396,7 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         return
     yield from values_offered(snapshot, place)
     yield from arrows_offered(
-        snapshot, arrow_names(snapshot, place), None, lambda arrow: arrow.sort is not m.Sort.SAMPLED
+        snapshot, arrow_names(snapshot, place), None, lambda arrow: arrow.sort is not Sort.SAMPLED
     )
     yield from functions_offered(snapshot)
 

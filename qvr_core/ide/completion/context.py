@@ -14,7 +14,8 @@ from qvr_core.syntax.parser import accepted, read
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Placed, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

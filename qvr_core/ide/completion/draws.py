@@ -13,7 +13,9 @@ from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared
 from qvr_core.ide.view import arrow_of, model_of
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ObserveModel, PredictModel, SampleModel
 from qvr_core.semantics.types.spaces import Product, Space, factors_of
 
 if TYPE_CHECKING:
@@ -46,10 +48,10 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
         yield Completion(name, held.kind, detail, prose(Comment(held.doc)), insert, snippet="$" in insert, rank=rank)
 
 
-def values_above(snapshot: Snapshot, program: m.Program, line: int) -> Iterator[tuple[str, Space]]:
+def values_above(snapshot: Snapshot, program: Program, line: int) -> Iterator[tuple[str, Space]]:
     """The draws above a line and the inputs with their spaces, nearest first."""
     for step in reversed(program.steps):
-        if isinstance(step, m.SampleModel | m.ObserveModel | m.PredictModel):
+        if isinstance(step, SampleModel | ObserveModel | PredictModel):
             place = snapshot.find(step.site.origin)
             if place is not None and place.start.line < line:
                 yield from ((name, held.space) for name, held in step.site.bound)
@@ -67,7 +69,7 @@ def chosen_values(wanted: tuple[Space, ...], values: Values) -> list[str] | None
     return chosen
 
 
-def _words(arrow: m.Arrow | m.Program, count: int) -> list[str]:
+def _words(arrow: Arrow | Program, count: int) -> list[str]:
     """Words for arguments: the names of the spaces that they are in."""
     words = [word.strip("() ").lower() for word in arrow.domain.written.removeprefix("Seq ").split(" * ")]
     return words if len(words) == count and all(word.isidentifier() for word in words) else ["x"] * count
@@ -107,7 +109,7 @@ def scans_offered(snapshot: Snapshot, names: Iterable[tuple[str, Declared]], giv
             yield Completion(f"scan({name})", "function", detail, insert=f"scan({name})", rank=BEST)
 
 
-def item_of_cell(arrow: m.Arrow | m.Program) -> Space | None:
+def item_of_cell(arrow: Arrow | Program) -> Space | None:
     """What a cell reads beside its state, which is the last part of its domain; None for what is no cell."""
     domain, state = arrow.domain.space, arrow.codomain.space
     if not isinstance(domain, Product):

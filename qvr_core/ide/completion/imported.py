@@ -15,8 +15,8 @@ from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import KINDS
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import WrongPath, location_of
-from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor
+from qvr_core.syntax.tree.units import Unit
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -123,7 +123,7 @@ def _item(snapshot: Snapshot, label: str, home: Home, rank: int) -> Completion:
     return Completion(label, ITEM_KINDS.get(kind, kind), _detail(unit), described, rank=rank)
 
 
-def _detail(unit: t.Unit[object]) -> str:
+def _detail(unit: Unit[object]) -> str:
     """What is written behind the name where it is declared."""
     behind = unit.text[max((name.span.end for name in unit.declares), default=0) :]
     return " ".join(behind.partition("\n")[0].lstrip(" :=").split())

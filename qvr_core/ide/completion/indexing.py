@@ -12,8 +12,18 @@ from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, objects_offered
 from qvr_core.ide.names import names_of
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.axes import set_of
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    Site,
+)
 from qvr_core.semantics.types.spaces import Finite, factors_of
 from qvr_core.semantics.types.walk import all_steps
 from qvr_core.syntax.lexer import tokenize
@@ -115,17 +125,17 @@ def axes_at(snapshot: Snapshot, place: Context) -> dict[str, Known]:
 # ---------------------------------------------------------------- the axes of names
 
 
-def _axes_of(program: m.Program) -> dict[str, Known]:
+def _axes_of(program: Program) -> dict[str, Known]:
     found = {item.name: _of_type(item.type) for item in program.data}
     for step in all_steps(program.steps):
         match step:
-            case m.LetModel(names=(name,), value=value):
+            case LetModel(names=(name,), value=value):
                 found[name] = _of_type(value.type)
-            case m.LetModel(names=names, indexed=m.IndexedValue(values=values)):
+            case LetModel(names=names, indexed=IndexedValue(values=values)):
                 found |= {name: _of_type(value.type) for name, value in zip(names, values, strict=False)}
             case (
-                m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
-                | m.MarginalizeModel(site=site)
+                SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
+                | MarginalizeModel(site=site)
             ):  # fmt: skip
                 found |= {name: _of_site(site, name) for name, _ in site.bound}
             case _:
@@ -133,13 +143,13 @@ def _axes_of(program: m.Program) -> dict[str, Known]:
     return found
 
 
-def _of_type(kind: m.ValueType) -> Known:
+def _of_type(kind: ValueType) -> Known:
     names = (*kind.indexed, *((kind.event,) if kind.event is not None else ()))
     axes = tuple(None if name is None else set_of(name) for name in names)
     return axes, type_text(kind), kind.space.nominal if isinstance(kind.space, Finite) else None
 
 
-def _of_site(site: m.Site, name: str) -> Known:
+def _of_site(site: Site, name: str) -> Known:
     plate = plate_of(site)
     spaces = (
         *(factors_of(plate.space) if plate is not None else ()),

@@ -23,9 +23,11 @@ from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.file import Replicated
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Space
-from qvr_core.syntax.tree import DefDecl, DefHeader
+from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -94,7 +96,7 @@ def arrows_offered(
     snapshot: Snapshot,
     names: Iterable[tuple[str, Declared]],
     given: Space | None,
-    accepts: Callable[[m.Arrow | m.Program], bool] = lambda arrow: True,
+    accepts: Callable[[Arrow | Program], bool] = lambda arrow: True,
 ) -> Items:
     """Arrows by name; those that fit come first."""
     for name, held in names:
@@ -103,7 +105,7 @@ def arrows_offered(
         fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
         yield Completion(name, held.kind, detail, prose(Comment(held.doc)), rank=BEST if fitting else OTHER)
         node = snapshot.node(name)
-        for copy in node.copies if isinstance(node, m.Replicated) else ():
+        for copy in node.copies if isinstance(node, Replicated) else ():
             yield Completion(copy, "morphism", detail, rank=OTHER)
 
 

@@ -18,12 +18,13 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import FLAGS, MEANINGS, STEP_KEYS
 from qvr_core.semantics.language.roles import ROLES
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Product
 from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tree import DefDecl, DefHeader
+from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -174,14 +175,14 @@ def _combinator(name: str, bracket: Bracket) -> Signature:
     return _made(name, f"{entry.summary} {entry.rule}", entry.parameters, bracket)
 
 
-def _arrow(name: str, arrow: m.Arrow | m.Program, bracket: Bracket) -> Signature:
+def _arrow(name: str, arrow: Arrow | Program, bracket: Bracket) -> Signature:
     """One parameter per factor of the domain; a program's inputs by their names."""
     space = arrow.domain.space
-    if isinstance(arrow, m.Program) and arrow.template:
+    if isinstance(arrow, Program) and arrow.template:
         parameters = tuple(
             (item.name if item.default is None else f"{item.name}={item.default}", item.kind) for item in arrow.template
         )
-    elif isinstance(arrow, m.Program) and any(item.name for item in arrow.inputs):
+    elif isinstance(arrow, Program) and any(item.name for item in arrow.inputs):
         parameters = tuple((item.name or item.space.written, structure(item.space.space)) for item in arrow.inputs)
     elif isinstance(space, Product):
         parameters = tuple(

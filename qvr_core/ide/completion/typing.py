@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.semantics.types.model import Model
+from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.spaces import Finite, Real, Seq, Space, is_finite, item_of, product
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.semantics.types.walk import arrow_named
-from qvr_core.syntax import tree as t
+from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef, ComposeExpr, ParenArrow, PostfixExpr, TensorExpr
+from qvr_core.syntax.tree.objects import FinSetExpr, ObjectRef, ParenObject, ProductExpr, SeqExpr, SpaceExpr
 from qvr_core.syntax.units import parse_unit
 
 
@@ -26,20 +27,20 @@ def space_of_text(text: str, model: Model) -> Space | None:
 def space_of(node: object, model: Model) -> Space | None:
     """The space of an object expression; None where something in it is not known."""
     match node:
-        case t.ObjectRef(name=name):
+        case ObjectRef(name=name):
             held = model.objects.get(name.text)
             return held.space.space if held is not None else None
-        case t.ParenObject(inner=inner):
+        case ParenObject(inner=inner):
             return space_of(inner, model)
-        case t.SeqExpr(item=inner):
+        case SeqExpr(item=inner):
             item = space_of(inner, model)
             return Seq(item) if item is not None else None
-        case t.FinSetExpr(size=size) if isinstance(size.value, int):
+        case FinSetExpr(size=size) if isinstance(size.value, int):
             return Finite(size.value)
-        case t.SpaceExpr(kind=kind, sizes=sizes) if kind.text == "Real":
+        case SpaceExpr(kind=kind, sizes=sizes) if kind.text == "Real":
             numbers = [size.value for size in sizes if isinstance(size.value, int)]
             return Real(tuple(numbers)) if len(numbers) == len(sizes) else None
-        case t.ProductExpr(factors=factors):
+        case ProductExpr(factors=factors):
             spaces = [space_of(factor, model) for factor in factors]
             return product((None, space) for space in spaces if space is not None) if None not in spaces else None
         case _:
@@ -54,24 +55,24 @@ def codomain_of_text(text: str, model: Model) -> Space | None:
 def codomain_of(node: object, model: Model) -> Space | None:
     """What an arrow expression gives, sequences aside; None where that is not known."""
     match node:
-        case t.ArrowRef(name=name):
+        case ArrowRef(name=name):
             arrow = arrow_named(model, name.text)
             return item_of(arrow.codomain.space) if arrow is not None else None
-        case t.ParenArrow(inner=inner):
+        case ParenArrow(inner=inner):
             return codomain_of(inner, model)
-        case t.ComposeExpr(stages=stages):
+        case ComposeExpr(stages=stages):
             last = next((stage for stage in reversed(stages) if not _keeps(stage)), None)
             return codomain_of(last, model)
-        case t.TensorExpr(factors=factors):
+        case TensorExpr(factors=factors):
             return _joined(factors, model)
-        case t.ArrowCall(func=func, args=args) if args:
+        case ArrowCall(func=func, args=args) if args:
             inner = [argument.value for argument in args if argument.key is None]
             if func.text == "fan":
                 return _joined(inner, model)
-            if func.text == "identity" and isinstance(inner[0], t.ArrowRef):
-                return space_of(t.ObjectRef(inner[0].name), model)
+            if func.text == "identity" and isinstance(inner[0], ArrowRef):
+                return space_of(ObjectRef(inner[0].name), model)
             return codomain_of(inner[0], model) if inner else None
-        case t.PostfixExpr(base=base, attribute=attribute) if attribute.text == "freeze":
+        case PostfixExpr(base=base, attribute=attribute) if attribute.text == "freeze":
             return codomain_of(base, model)
         case _:
             return None
@@ -79,7 +80,7 @@ def codomain_of(node: object, model: Model) -> Space | None:
 
 def _keeps(stage: object) -> bool:
     """Whether a stage gives the item that it reads."""
-    return isinstance(stage, t.ArrowRef) and stage.name.text in ("last", "mean_over_time")
+    return isinstance(stage, ArrowRef) and stage.name.text in ("last", "mean_over_time")
 
 
 def _joined(parts: Sequence[object], model: Model) -> Space | None:

@@ -14,7 +14,8 @@ from qvr_core.ide.view import first_line
 from qvr_core.semantics.modules.module import Import
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import ImportDecl, ImportItem, Statement
+from qvr_core.syntax.tree.declarations import ImportDecl, ImportItem
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

@@ -11,20 +11,34 @@ from qvr_core.ide.symbols import Found, lookup, place_of, references
 from qvr_core.ide.target import symbol_at
 from qvr_core.ide.view import first_line, model_of
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Origin, Severity
+from qvr_core.semantics.types.model.arrows import Stack
 from qvr_core.semantics.types.spaces import Linear, sizes
 from qvr_core.semantics.types.walk import parts
 from qvr_core.semantics.types.walk import walk as arrow_walk
-from qvr_core.syntax import tree as t
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Placed, Span, Statement
+from qvr_core.syntax.tree.arithmetic import Literal
+from qvr_core.syntax.tree.arrows import (
+    ArrowArg,
+    ArrowCall,
+    ArrowExpr,
+    ArrowRef,
+    ComposeExpr,
+    ParenArrow,
+    PostfixExpr,
+    TensorExpr,
+)
+from qvr_core.syntax.tree.declarations import ExportDecl, LetDecl, ObjectDecl
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import EnumExpr, FinSetExpr, Size, SpaceExpr
+from qvr_core.syntax.tree.steps import SampleStep
+from qvr_core.syntax.tree.units import Placed, Statement
 from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
-EXPRESSIONS = (t.ArrowCall, t.ComposeExpr, t.TensorExpr, t.PostfixExpr, t.ParenArrow)
+EXPRESSIONS = (ArrowCall, ComposeExpr, TensorExpr, PostfixExpr, ParenArrow)
 
 
 def refactorings(snapshot: Snapshot, stretch: Range) -> list[Action]:
@@ -76,7 +90,7 @@ def _above(snapshot: Snapshot, placed: Placed[Any], line: str) -> TextEdit:
 def _extract(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span: Span) -> Iterator[Action]:
     """The selected part of an arrow expression becomes a let above."""
     node = placed.unit.node
-    if not isinstance(node, t.LetDecl | t.ExportDecl) or span.start == span.end:
+    if not isinstance(node, LetDecl | ExportDecl) or span.start == span.end:
         return
     wanted = _trimmed(placed, span)
     whole = node.value.span
@@ -85,8 +99,8 @@ def _extract(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span
         if stages is None or stages == whole:
             continue
         text = _text(placed, stages)
-        name = _fresh(snapshot, f"{node.name.text}_part" if isinstance(node, t.LetDecl) else "extracted")
-        inner = text[1:-1] if isinstance(part, t.ParenArrow) and stages == part.span else text
+        name = _fresh(snapshot, f"{node.name.text}_part" if isinstance(node, LetDecl) else "extracted")
+        inner = text[1:-1] if isinstance(part, ParenArrow) and stages == part.span else text
         edits = (
             _above(snapshot, placed, f"let {name} = {inner}"),
             TextEdit(snapshot.range(Origin(placed.uid, stages)), name),
@@ -99,7 +113,7 @@ def _stages(part: Any, wanted: Span) -> Span | None:
     """The span of a part that is exactly selected: a whole expression, or a run of stages of a pipeline."""
     if isinstance(part, EXPRESSIONS) and part.span == wanted:
         return part.span
-    if isinstance(part, t.ComposeExpr):
+    if isinstance(part, ComposeExpr):
         starts = {stage.span.start for stage in part.stages}
         ends = {stage.span.end for stage in part.stages}
         if wanted.start in starts and wanted.end in ends and wanted.start < wanted.end:
@@ -122,14 +136,14 @@ def _inline(snapshot: Snapshot, cursor: Cursor) -> Iterator[Action]:
     if held is None:
         return
     node = held.statement.header.unit.node
-    if not isinstance(node, t.LetDecl):
+    if not isinstance(node, LetDecl):
         return
     uses = [use for use in references(snapshot, found.symbol) if use.occurrence.part != "declare"]
     model = model_of(snapshot).lets.get(found.symbol.name)
-    in_lets = all(isinstance(use.placed.unit.node, t.LetDecl | t.ExportDecl) for use in uses)
+    in_lets = all(isinstance(use.placed.unit.node, LetDecl | ExportDecl) for use in uses)
     if not uses or model is None or not in_lets:
         return  # a step draws from a name, not from an expression
-    if len(uses) > 1 and any(isinstance(part, m.Stack) for part in arrow_walk(model.arrow, parts)):
+    if len(uses) > 1 and any(isinstance(part, Stack) for part in arrow_walk(model.arrow, parts)):
         return  # the layers of a stack are fresh wherever it is written: two copies would no longer share them
     text = _text(held.statement.header, node.value.span)
     edits = [TextEdit(place_of(snapshot, use), _grouped(node.value, text, use)) for use in uses]
@@ -137,13 +151,13 @@ def _inline(snapshot: Snapshot, cursor: Cursor) -> Iterator[Action]:
     yield Action(f"Inline `{found.symbol.name}`", "refactor.inline", tuple(edits))
 
 
-def _grouped(value: t.ArrowExpr, text: str, use: Found) -> str:
+def _grouped(value: ArrowExpr, text: str, use: Found) -> str:
     """The text with parentheses where it would otherwise be read differently."""
-    if isinstance(value, t.ArrowRef | t.ArrowCall | t.ParenArrow | t.PostfixExpr):
+    if isinstance(value, ArrowRef | ArrowCall | ParenArrow | PostfixExpr):
         return text
     node = use.placed.unit.node
-    alone = isinstance(node, t.LetDecl | t.ExportDecl) and node.value.span == use.occurrence.span
-    argument = any(isinstance(part, t.ArrowArg) and part.value.span == use.occurrence.span for part in walk(node))
+    alone = isinstance(node, LetDecl | ExportDecl) and node.value.span == use.occurrence.span
+    argument = any(isinstance(part, ArrowArg) and part.value.span == use.occurrence.span for part in walk(node))
     return text if alone or argument else f"({text})"
 
 
@@ -161,13 +175,13 @@ def _whole_lines(snapshot: Snapshot, statement: Statement) -> Range:
 
 def _name_space(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span: Span) -> Iterator[Action]:
     """An anonymous space in a type becomes a declared object."""
-    if isinstance(placed.unit.node, t.ObjectDecl):
+    if isinstance(placed.unit.node, ObjectDecl):
         return
     for part in walk(placed.unit.node):
-        if not isinstance(part, t.SpaceExpr | t.FinSetExpr | t.EnumExpr):
+        if not isinstance(part, SpaceExpr | FinSetExpr | EnumExpr):
             continue
         if part.span.start <= span.start and span.end <= part.span.end:
-            name = _fresh(snapshot, "Space" if isinstance(part, t.SpaceExpr) else "Elements")
+            name = _fresh(snapshot, "Space" if isinstance(part, SpaceExpr) else "Elements")
             edits = (
                 _above(snapshot, statement.header, f"object {name} : {_text(placed, part.span)}"),
                 TextEdit(snapshot.range(Origin(placed.uid, part.span)), name),
@@ -179,9 +193,9 @@ def _name_space(snapshot: Snapshot, statement: Statement, placed: Placed[Any], s
 def _hole(snapshot: Snapshot, statement: Statement, placed: Placed[Any], span: Span) -> Iterator[Action]:
     """A width becomes a hole that is inferred, and a solved hole its number."""
     node = placed.unit.node
-    if not isinstance(node, t.ObjectDecl):
+    if not isinstance(node, ObjectDecl):
         return
-    written = [part for part in walk(node.space) if isinstance(part, t.Size)]
+    written = [part for part in walk(node.space) if isinstance(part, Size)]
     held = model_of(snapshot).objects.get(node.names[0].text)
     solved = list(sizes(held.space.space)) if held is not None else []
     for index, size in enumerate(written):
@@ -220,11 +234,11 @@ APART = ("program", "composition", "family")
 def _noncentred(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[Action]:
     """`[noncentred]` behind a draw whose parameters are not numbers that are written out."""
     step = placed.unit.node
-    if not isinstance(step, t.SampleStep) or step.draw.expression is not None:
+    if not isinstance(step, SampleStep) or step.draw.expression is not None:
         return
     family = FAMILIES.get(step.draw.name.text)
     given = () if step.options is None else step.options.items
-    fixed = all(isinstance(arg.value, t.Literal) for arg in step.draw.args or ())
+    fixed = all(isinstance(arg.value, Literal) for arg in step.draw.args or ())
     if family is None or not family.noncentred or fixed or any(o.key.text == "noncentred" for o in given):
         return
     end = step.draw.span.end if not given else given[-1].span.end

@@ -29,7 +29,8 @@ from qvr_core.semantics.modules.paths import STD, shown
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Span, Statement
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

@@ -14,7 +14,7 @@ from qvr_core.ide.symbols import lookup
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.tree import Placed, Statement
+from qvr_core.syntax.tree.units import Placed, Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot

@@ -14,7 +14,7 @@ from qvr_core.semantics.modules.module import Import
 from qvr_core.semantics.modules.paths import STD
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot

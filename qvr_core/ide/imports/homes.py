@@ -10,7 +10,8 @@ from qvr_core.ide.names import names_of
 from qvr_core.ide.occurrences import Occurrence
 from qvr_core.semantics.modules.module import Module, Target
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Span, Statement
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

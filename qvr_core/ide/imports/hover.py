@@ -10,7 +10,8 @@ from qvr_core.ide.prose import Code, Comment, Prose, prose
 from qvr_core.ide.symbols import Found
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import shown
-from qvr_core.syntax import tree as t
+from qvr_core.syntax.tree.declarations import ProgramHeader
+from qvr_core.syntax.tree.names import Name
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -51,7 +52,7 @@ def _thing(snapshot: Snapshot, found: Found, home: Home) -> Prose:
 
 def _template_parameter(home: Home, name: str) -> Prose:
     unit = home.statement.header.unit
-    if not isinstance(unit.node, t.ProgramHeader):
+    if not isinstance(unit.node, ProgramHeader):
         return ()
     for parameter in unit.node.parameters or ():
         if parameter.name.text == name:
@@ -74,7 +75,7 @@ def import_text(snapshot: Snapshot, found: Found) -> Prose:
     return ()
 
 
-def _is(prefix: t.Name | None, name: str) -> bool:
+def _is(prefix: Name | None, name: str) -> bool:
     return prefix is not None and prefix.text == name
 
 

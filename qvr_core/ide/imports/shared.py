@@ -10,7 +10,7 @@ from qvr_core.ide.names import names_of
 from qvr_core.ide.symbols import GLOBAL_KINDS, KINDS, Found, Symbol, lookup, references, symbol_of
 from qvr_core.ide.target import symbol_at
 from qvr_core.syntax.source import Cursor
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

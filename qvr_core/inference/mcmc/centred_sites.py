@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qvr_core.semantics.language.declared_families import facts_of_draw
-from qvr_core.semantics.types.model import Bound, Expr, FamilyDraw, LetModel, Program, SampleModel, Site
+from qvr_core.semantics.types.model.expressions import Bound, Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import LetModel, SampleModel, Site
 from qvr_core.semantics.types.walk import operands, walk
 
 

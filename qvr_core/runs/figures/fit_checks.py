@@ -32,7 +32,8 @@ from qvr_core.runs.record.protocol import Check, Finished, Job, TextRange
 from qvr_core.runs.record.ranges import utf16
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.semantics.file.site_origins import site_origins
-from qvr_core.semantics.types.model import Program, SampleModel
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import SampleModel
 from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.source import split_lines
 

@@ -20,7 +20,7 @@ from qvr_core.data.typed.csv_text import read_csv
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 from qvr_core.data.typed_binding import known_sets, typed_tensors, undeclared, whole_sets
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model.programs import Program
 
 MOST_ROWS = 1_000_000
 Named = str | tuple[str, ...]

@@ -27,8 +27,8 @@ from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.runs.page.data import Files, bound, opened
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import Severity
+from qvr_core.semantics.types.model.programs import Program as ModelProgram
 
 COMPARED = 2
 """Positions at which the module is compared with the plain density."""
@@ -115,7 +115,7 @@ def sampling(text: str, files: Files, *, chains: int, warmup: int, seed: int, lo
     )  # fmt: skip
 
 
-def exported(snapshot: Snapshot) -> m.Program:
+def exported(snapshot: Snapshot) -> ModelProgram:
     """The program that a file exports, or its last.  Raises `InputProblem`."""
     model = snapshot.model
     names = [export.name for export in model.exports] + list(reversed(model.own_programs))

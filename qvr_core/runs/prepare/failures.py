@@ -17,7 +17,7 @@ from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.semantics.file.placed_diagnostics import LocatedDiagnostic
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.types.diagnostics import Origin, Severity
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import POSSIBLE_TYPO
 from qvr_core.syntax.source import split_lines
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.types.model import ObserveModel, Program
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.walk import sites
 
 

@@ -11,18 +11,10 @@ from qvr_core.data.synthetic import SELECTED
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.semantics.programs.parameter_count import parameter_count
-from qvr_core.semantics.types.model import (
-    Arrow,
-    ArrowDraw,
-    Ascription,
-    Kernel,
-    Model,
-    ObserveModel,
-    Program,
-    SampleModel,
-    Site,
-    StepModel,
-)
+from qvr_core.semantics.types.model.arrows import Arrow, Kernel
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription, ObserveModel, SampleModel, Site, StepModel
 from qvr_core.semantics.types.spaces import Finite, Product, Seq, Space, item_of, width
 from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 

@@ -23,7 +23,9 @@ from qvr_core.runs.record.protocol import Job
 from qvr_core.runtime.programs.handlers import Handler, scale
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types.model import FamilyDraw, ObserveModel, Program, SampleModel
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ObserveModel, SampleModel
 from qvr_core.semantics.types.shifts import shifted_sets
 from qvr_core.semantics.types.spaces import Finite, factors_of
 from qvr_core.semantics.types.walk import all_steps, sites

@@ -33,7 +33,8 @@ from qvr_core.runtime.programs.handlers import condition, densities
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.diagnostics import Severity
-from qvr_core.semantics.types.model import Ascription, Program, SampleModel
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import Ascription, SampleModel
 
 ONE_THREAD = 64 * 2**20
 """Bytes of parameters, optimiser and activations below which one thread is faster than several."""

@@ -14,7 +14,9 @@ from qvr_core.runtime.build.templates import call_of, instance_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.file.open_sets import KnownSet, told_of
-from qvr_core.semantics.types.model import Arrow, Model, Program, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Sort
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program, called
 
 Parameters = Mapping[str, float | str]
 Known = Mapping[str, KnownSet] | None
@@ -78,7 +80,7 @@ def _instance(job: Job, program: Program, parameters: Parameters, known: Known) 
         message = f"`{program.name}` is a template of {', '.join(wanted)}: {', '.join(missing)} must be given"
         raise Refused("template", message, site=program.name, fixes=(f"Run it with {given}", "Export an instance"))
     try:
-        return instance_of(analysed(job), call_of(program.name, parameters), known).program
+        return called(instance_of(analysed(job), call_of(program.name, parameters), known))
     except InputProblem as problem:
         raise Refused("template", str(problem), site=program.name) from problem
 

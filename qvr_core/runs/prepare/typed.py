@@ -23,7 +23,7 @@ from qvr_core.runs.record.config import TABLES, RunConfig
 from qvr_core.runs.record.data_files import path_of, tables_of
 from qvr_core.runs.record.protocol import Job
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.shifts import shifted_sets
 
 SYNTHETIC_ELEMENTS = 8

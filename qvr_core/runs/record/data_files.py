@@ -12,7 +12,7 @@ from qvr_core.data.problems import DataProblem
 from qvr_core.data.sentences import files
 from qvr_core.runs.record.files import DamagedFile, file_digest, read_json, write_json
 from qvr_core.runs.record.protocol import Job
-from qvr_core.semantics.types.model import Model
+from qvr_core.semantics.types.model.file import Model
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,12 @@ from qvr_core.runs.record.summary import SiteSummary, read_summary
 from qvr_core.semantics.file.references import unit_references
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.types.diagnostics import Code, Origin, Severity
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
-from qvr_core.syntax.tree import Placed, SampleStep, Span
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.steps import SampleStep
+from qvr_core.syntax.tree.units import Placed
 
 UNRELIABLE = Code("unreliable-fit", Severity.WARNING, "The last run of a program is not to be trusted.")
 ROUGH = Code("unreliable-fit", Severity.INFORMATION, UNRELIABLE.summary)

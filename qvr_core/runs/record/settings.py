@@ -18,8 +18,8 @@ from qvr_core.runs.record.config import DataSettings, RunConfig, Settings
 from qvr_core.runs.record.settings_file import FILE_NAME
 from qvr_core.runs.record.toml_ranges import Located, locate
 from qvr_core.semantics.language.spelling import closest
-from qvr_core.semantics.types.model import Model
-from qvr_core.syntax.tree import Span
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.syntax.tree.names import Span
 
 
 class Point(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 Path = tuple[str | int, ...]
 

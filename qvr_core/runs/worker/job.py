@@ -27,7 +27,7 @@ from qvr_core.runs.record.protocol import Cancelled, Event, Finished, Job, Messa
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.emitter import Emitter
 from qvr_core.runs.worker.environment import environment
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model.programs import Program
 
 
 def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:

@@ -14,7 +14,9 @@ from qvr_core.data.typed.layout import MAIN, Layout
 from qvr_core.data.typed.sources import Source, Sources, Table
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.semantics.types.deterministic import reads_of_observed
-from qvr_core.semantics.types.model import Data, MarginalizeModel, ObserveModel, Program, Site
+from qvr_core.semantics.types.model.expressions import Data
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, Site
 from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 
 NO_MATTER = {"right_censored": 0, "left_censored": 0, "interval": math.inf, "mask": 1, "weight": 1}

@@ -37,7 +37,7 @@ from qvr_core.runs.worker.sampling import predictive, restored
 from qvr_core.runtime.programs.labelled.axes import site_axes, state_axes
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
-from qvr_core.semantics.types.model import LetModel, ObserveModel
+from qvr_core.semantics.types.model.steps import LetModel, ObserveModel
 from qvr_core.semantics.types.walk import sites
 
 CENSORING = {"right_censored", "left_censored", "interval"}

@@ -9,7 +9,7 @@ from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
-from qvr_core.semantics.types import model
+from qvr_core.semantics.types.model.arrows import Scan
 
 if TYPE_CHECKING:
     from qvr_core.runtime.loops.loop import Loop
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 class CompiledScan(ScanArrow):
     """The same values as step by step; the items' share of every linear map is computed for all times at once."""
 
-    def __init__(
-        self, node: model.Scan, cell: ArrowModule, start: StartState | None, start_name: str, loop: Loop
-    ) -> None:
+    def __init__(self, node: Scan, cell: ArrowModule, start: StartState | None, start_name: str, loop: Loop) -> None:
         super().__init__(node, cell, start, start_name)
         self.loop = loop
 

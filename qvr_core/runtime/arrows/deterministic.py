@@ -12,7 +12,7 @@ from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.runtime.values.errors import SequenceTooLong
 from qvr_core.runtime.values.padding import valid_lengths, valid_positions
 from qvr_core.semantics.arrows.parameters import Shape, parameter_shapes
-from qvr_core.semantics.types import model
+from qvr_core.semantics.types.model.arrows import Attention, Embed, LinearMap, Norm, Position
 from qvr_core.semantics.types.spaces import Named
 
 
@@ -21,7 +21,7 @@ class EmbedArrow(ArrowModule):
 
     pointwise = True
 
-    def __init__(self, node: model.Embed) -> None:
+    def __init__(self, node: Embed) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.weight = nn.Parameter(arrays.empty(parameter_shapes(node)["weight"]).normal_(std=EMBED_SPREAD))
@@ -40,7 +40,7 @@ class LinearArrow(ArrowModule):
 
     pointwise = True
 
-    def __init__(self, node: model.LinearMap) -> None:
+    def __init__(self, node: LinearMap) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         shapes = parameter_shapes(node)
@@ -97,7 +97,7 @@ class NormArrow(ArrowModule):
 
     pointwise = True
 
-    def __init__(self, node: model.Norm) -> None:
+    def __init__(self, node: Norm) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         shapes = parameter_shapes(node)
@@ -118,7 +118,7 @@ class AttentionArrow(ArrowModule):
     Inside `padding.padded(lengths)` only valid positions are attended to.
     """
 
-    def __init__(self, node: model.Attention) -> None:
+    def __init__(self, node: Attention) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         shapes = parameter_shapes(node)
@@ -151,7 +151,7 @@ class AttentionArrow(ArrowModule):
 class PositionArrow(ArrowModule):
     """Adds a learned `weight` (n, d) row to each position."""
 
-    def __init__(self, node: model.Position, name: str) -> None:
+    def __init__(self, node: Position, name: str) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.name = name

@@ -8,7 +8,7 @@ from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.errors import RuntimeProblem
-from qvr_core.semantics.types import model
+from qvr_core.semantics.types.model.arrows import Discretize
 from qvr_core.semantics.types.spaces import Real
 
 
@@ -19,7 +19,7 @@ class DiscretizeArrow(ArrowModule):
     pointwise = True
     tabular = True
 
-    def __init__(self, node: model.Discretize, path: str) -> None:
+    def __init__(self, node: Discretize, path: str) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.path = path

@@ -12,11 +12,11 @@ from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.leaves import leaves_of
 from qvr_core.semantics.arrows.parameters import Shapes, parameter_shapes
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import Embed, Kernel, LinearMap
 
 A = TypeVar("A", bound=ArrowModule)
 
-Priored = m.Embed | m.LinearMap | m.Kernel
+Priored = Embed | LinearMap | Kernel
 
 
 def with_prior(arrow: A, node: Priored) -> A:
@@ -35,7 +35,7 @@ def with_prior(arrow: A, node: Priored) -> A:
 
 def _shapes(node: Priored) -> tuple[Shapes, bool]:
     """Names and shapes of the weights, and whether the bias is the last column of one matrix."""
-    affine = isinstance(node, m.LinearMap) and node.rank is None and node.bias
+    affine = isinstance(node, LinearMap) and node.rank is None and node.bias
     return parameter_shapes(node), affine
 
 

@@ -10,7 +10,7 @@ from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.semantics.arrows.parameters import parameter_shapes
 from qvr_core.semantics.language.families import TABULAR
-from qvr_core.semantics.types import model
+from qvr_core.semantics.types.model.arrows import Kernel
 
 
 def rows_sum(each: Tensor) -> Tensor:
@@ -24,7 +24,7 @@ class KernelArrow(ArrowModule):
     sampled = True
     pointwise = True
 
-    def __init__(self, node: model.Kernel, path: str) -> None:
+    def __init__(self, node: Kernel, path: str) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.path = path

@@ -15,7 +15,7 @@ from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, Value
 from qvr_core.runtime.values.drawing import plus, require_innovations
 from qvr_core.runtime.values.leaves import adopt
-from qvr_core.semantics.types import model
+from qvr_core.semantics.types.model.arrows import Scan
 from qvr_core.semantics.types.spaces import Named, sequence_of
 
 
@@ -31,7 +31,7 @@ class NormalScan(ScanArrow):
 
     def __init__(
         self,
-        node: model.Scan,
+        node: Scan,
         cell: KernelArrow,
         start: StartState | None,
         start_name: str,

@@ -11,7 +11,7 @@ from qvr_core.runtime.values.drawing import plus, require_innovations
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.leaves import adopt
 from qvr_core.semantics.arrows.parameters import parameter_shapes
-from qvr_core.semantics.types import model
+from qvr_core.semantics.types.model.arrows import Scan
 
 LAST = "@last"
 """Suffix of the path of a cell's last draw at the last step."""
@@ -20,7 +20,7 @@ LAST = "@last"
 class StartState(nn.Module):
     """A learned start state (`init=learned`), zero at the beginning."""
 
-    def __init__(self, node: model.Scan) -> None:
+    def __init__(self, node: Scan) -> None:
         super().__init__()
         self.weight = nn.Parameter(arrays.zeros(parameter_shapes(node)["weight"]))
 
@@ -35,7 +35,7 @@ class ScanArrow(ArrowModule):
 
     def __init__(
         self,
-        node: model.Scan,
+        node: Scan,
         cell: ArrowModule,
         start: StartState | None,
         start_name: str,

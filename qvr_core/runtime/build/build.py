@@ -36,12 +36,41 @@ from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
 from qvr_core.runtime.values.layout import factors
 from qvr_core.semantics.arrows.own_arrows import OwnArrow
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Attention,
+    Compose,
+    Discretize,
+    Embed,
+    Fan,
+    Freeze,
+    Identity,
+    Instance,
+    Kernel,
+    Last,
+    Latent,
+    Lift,
+    LinearMap,
+    MeanOverTime,
+    Norm,
+    Observed,
+    Position,
+    Ref,
+    Repeat,
+    Residual,
+    Scan,
+    Sort,
+    Stack,
+    TakeFactor,
+)
+from qvr_core.semantics.types.model.arrows import Tensor as ModelTensor
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program, called
 
 if TYPE_CHECKING:
     from qvr_core.runtime.loops.loop import Loop
 
-ProgramFactory = Callable[[m.Program, "Builder"], ArrowModule]
+ProgramFactory = Callable[[Program, "Builder"], ArrowModule]
 """Builds a program: given by the layer above, so that arrows know nothing of steps."""
 
 
@@ -57,7 +86,7 @@ class Builder:
     """
 
     def __init__(
-        self, model: m.Model, data: Mapping[str, Tensor] | None = None, program: ProgramFactory | None = None
+        self, model: Model, data: Mapping[str, Tensor] | None = None, program: ProgramFactory | None = None
     ) -> None:
         self.model = model
         self.data: Mapping[str, Tensor] = data if data is not None else {}
@@ -66,8 +95,8 @@ class Builder:
         self._built: dict[str, ArrowModule] = {}
         self._taken: set[str] = set(model.arrows) | set(model.lets) | set(model.programs)
         self._stacked: set[str] = set()
-        self._instances: dict[int, tuple[m.Instance, ArrowModule]] = {}
-        self._own: dict[int, tuple[m.Arrow, ArrowModule]] = {}
+        self._instances: dict[int, tuple[Instance, ArrowModule]] = {}
+        self._own: dict[int, tuple[Arrow, ArrowModule]] = {}
         """What the calls of templates make, by the very nodes: two calls may be written alike."""
         self._calls: dict[int, str] = {}
         """What the call that makes an arrow is called."""
@@ -87,13 +116,13 @@ class Builder:
             return self.built(self.model.programs[name])
         raise RuntimeProblem(f"`{name}` is not an arrow of this file")
 
-    def built(self, program: m.Program) -> ArrowModule:
+    def built(self, program: Program) -> ArrowModule:
         """The module of a program."""
         if self.program is None:
             raise RuntimeProblem(f"program `{program.name}` cannot be built here")
         return self.program(program, self)
 
-    def arrow(self, node: m.Arrow) -> ArrowModule:
+    def arrow(self, node: Arrow) -> ArrowModule:
         """The module of an arrow expression.  Raises `TooLarge` where the memory does not hold its weights."""
         try:
             if isinstance(node, OwnArrow) and self.model.arrows.get(node.name) is not node:
@@ -108,55 +137,55 @@ class Builder:
             message = f"{what} has weights of {int(wanted[1]):,} bytes, which the memory does not hold"
             raise TooLarge(message, site=name) from error
 
-    def _made(self, node: m.Arrow) -> ArrowModule:
-        if node.sort is m.Sort.TENSOR and not isinstance(node, m.Ref):
+    def _made(self, node: Arrow) -> ArrowModule:
+        if node.sort is Sort.TENSOR and not isinstance(node, Ref):
             tensor = tensor_arrow(node, self)
-            return self._leaf(node.name, tensor) if isinstance(node, m.Latent | m.Observed) else tensor
+            return self._leaf(node.name, tensor) if isinstance(node, Latent | Observed) else tensor
         domain, codomain = node.domain, node.codomain
         match node:
-            case m.Ref():
+            case Ref():
                 return self.named(node.name)
-            case m.Embed():
+            case Embed():
                 return self._leaf(node.name, with_prior(EmbedArrow(node), node))
-            case m.Kernel():
+            case Kernel():
                 return self._leaf(node.name, with_prior(KernelArrow(node, self.prefix + node.name), node))
-            case m.LinearMap():
+            case LinearMap():
                 return self._leaf(node.name, with_prior(LinearArrow(node), node))
-            case m.Norm():
+            case Norm():
                 return self._leaf(node.name, NormArrow(node))
-            case m.Attention():
+            case Attention():
                 return self._leaf(node.name, AttentionArrow(node))
-            case m.Position():
+            case Position():
                 return self._leaf(node.name, PositionArrow(node, node.name))
-            case m.Discretize():
+            case Discretize():
                 return self._leaf(node.name, DiscretizeArrow(node, self.prefix + node.name))
-            case m.Freeze():
+            case Freeze():
                 return FrozenArrow(self.arrow(node.base))
-            case m.Compose():
+            case Compose():
                 return compose([self.arrow(stage) for stage in node.stages], domain, codomain)
-            case m.Tensor():
+            case ModelTensor():
                 return ParallelArrow([self.arrow(part) for part in node.factors], domain, codomain, False)
-            case m.Fan():
+            case Fan():
                 return side_by_side([self.arrow(part) for part in node.branches], domain, codomain)
-            case m.Scan():
+            case Scan():
                 return self._scan(node)
-            case m.Stack():
+            case Stack():
                 return compose(self.copies(node), domain, codomain)
-            case m.Repeat():
+            case Repeat():
                 return RepeatArrow(self.arrow(node.body), node.count, domain, codomain)
-            case m.Residual():
+            case Residual():
                 return ResidualArrow(self.arrow(node.body), domain, codomain)
-            case m.Lift():
+            case Lift():
                 return lifted(self.arrow(node.arrow), domain, codomain)
-            case m.Identity():
+            case Identity():
                 return IdentityArrow(domain, codomain)
-            case m.Last():
+            case Last():
                 return LastArrow(domain, codomain)
-            case m.MeanOverTime():
+            case MeanOverTime():
                 return MeanOverTimeArrow(domain, codomain)
-            case m.TakeFactor():
+            case TakeFactor():
                 return TakeFactorArrow(self.arrow(node.base), node.index, domain, codomain)
-            case m.Instance():
+            case Instance():
                 return self._instance(node)
             case _:
                 raise RuntimeProblem("this part of the program has errors: `qvr check` lists them")
@@ -165,13 +194,14 @@ class Builder:
         """Operations of a composition read no deductions."""
         raise RuntimeProblem(f"deduction `{name}` cannot be used here")
 
-    def _instance(self, node: m.Instance) -> ArrowModule:
+    def _instance(self, node: Instance) -> ArrowModule:
         """The program of a template's call; what the call makes is called after it."""
         if id(node) not in self._instances:
-            if node.program.own:
+            program = called(node)
+            if program.own:
                 call = self._free(node.name)
-                self._calls.update((id(arrow), call) for arrow in node.program.own)
-            self._instances[id(node)] = (node, self.built(node.program))
+                self._calls.update((id(arrow), call) for arrow in program.own)
+            self._instances[id(node)] = (node, self.built(program))
         return self._instances[id(node)][1]
 
     def _made_by_call(self, node: OwnArrow) -> ArrowModule:
@@ -195,7 +225,7 @@ class Builder:
         arrow.leaves = {self.prefix + name: arrow}
         return arrow
 
-    def _scan(self, node: m.Scan) -> ScanArrow:
+    def _scan(self, node: Scan) -> ScanArrow:
         cell = self.arrow(node.cell)
         start, name = None, ""
         if node.learned_init:
@@ -207,13 +237,13 @@ class Builder:
             return CompiledScan(node, cell, start, name, loop)
         return ScanArrow(node, cell, start, name)
 
-    def _loop(self, node: m.Scan) -> Loop | None:
+    def _loop(self, node: Scan) -> Loop | None:
         """The loop of a cell that is a deterministic program of operations that a tape knows."""
-        cell = node.cell.arrow if isinstance(node.cell, m.Lift) else node.cell
+        cell = node.cell.arrow if isinstance(node.cell, Lift) else node.cell
         program = self.model.programs.get(_name_of(cell) or "")
-        if isinstance(cell, m.Instance):
-            program = cell.program
-        if program is None or program.sort is not m.Sort.DETERMINISTIC:
+        if isinstance(cell, Instance):
+            program = called(cell)
+        if program is None or program.sort is not Sort.DETERMINISTIC:
             return None
         items = len(program.inputs) - len(factors(node.state.space))
         if items < 1 or len(program.returns) != len(program.inputs) - items:
@@ -228,7 +258,7 @@ class Builder:
         """The algebra of a composition, builtin or defined in the file."""
         return algebra_named(name, self.model, self)
 
-    def copies(self, node: m.Stack) -> list[ArrowModule]:
+    def copies(self, node: Stack) -> list[ArrowModule]:
         """The fresh copies of a stack's body."""
         name = _name_of(node.body)
         if name is None:
@@ -255,8 +285,8 @@ class Builder:
         return self.prefix + candidate
 
 
-def _name_of(node: m.Arrow) -> str | None:
+def _name_of(node: Arrow) -> str | None:
     """The declared name that an expression is, through lifting."""
-    while isinstance(node, m.Lift):
+    while isinstance(node, Lift):
         node = node.arrow
-    return node.name if isinstance(node, m.Ref) else None
+    return node.name if isinstance(node, Ref) else None

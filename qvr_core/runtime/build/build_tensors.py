@@ -24,49 +24,67 @@ from qvr_core.runtime.tensors.tensors import (
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Compose,
+    Dagger,
+    DropFactors,
+    Fan,
+    Freeze,
+    FromData,
+    Identity,
+    Latent,
+    Observed,
+    PartialTrace,
+    Ref,
+    Repeat,
+    Stack,
+    Tensor,
+)
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import arrow_named, parts
 
 DEFAULT_ALGEBRA = "product_fuzzy"
 
 
-def tensor_arrow(node: m.Arrow, builder: ArrowBuilder) -> TensorArrow:
+def tensor_arrow(node: Arrow, builder: ArrowBuilder) -> TensorArrow:
     """The tensor arrow of an expression; a finite kernel in it stands for its matrix."""
     algebra = algebra_of(node, builder)
     return _tensor(node, builder, algebra)
 
 
-def _tensor(node: m.Arrow, builder: ArrowBuilder, algebra: Algebra) -> TensorArrow:
+def _tensor(node: Arrow, builder: ArrowBuilder, algebra: Algebra) -> TensorArrow:
     domain, codomain = node.domain, node.codomain
     match node:
-        case m.Latent():
+        case Latent():
             return LatentTensor(node, algebra)
-        case m.Observed():
+        case Observed():
             return _observed(node, builder, algebra)
-        case m.Ref():
+        case Ref():
             return _as_tensor(builder.named(node.name), algebra)
-        case m.Compose():
+        case Compose():
             return ComposedTensor([_tensor(s, builder, algebra) for s in node.stages], domain, codomain, algebra)
-        case m.Tensor():
+        case Tensor():
             factors = [_tensor(factor, builder, algebra) for factor in node.factors]
             return ParallelTensor(factors, domain, codomain, algebra, False)
-        case m.Fan():
+        case Fan():
             branches = [_tensor(branch, builder, algebra) for branch in node.branches]
             return ParallelTensor(branches, domain, codomain, algebra, True)
-        case m.Stack():
+        case Stack():
             copies = [_as_tensor(copy, algebra) for copy in builder.copies(node)]
             return ComposedTensor(copies, domain, codomain, algebra)
-        case m.Repeat():
+        case Repeat():
             return RepeatedTensor(_tensor(node.body, builder, algebra), node.count)
-        case m.Identity():
+        case Identity():
             return IdentityTensor(domain, codomain, algebra)
-        case m.Dagger():
+        case Dagger():
             return DaggerTensor(_tensor(node.base, builder, algebra), domain, codomain)
-        case m.PartialTrace():
+        case PartialTrace():
             return TracedTensor(_tensor(node.base, builder, algebra), domain, codomain, node.over)
-        case m.DropFactors():
+        case DropFactors():
             return DroppedTensor(_tensor(node.base, builder, algebra), node.indices, domain, codomain)
-        case m.Freeze():
+        case Freeze():
             return FrozenTensor(_tensor(node.base, builder, algebra))
         case _:
             return _as_tensor(builder.arrow(node), algebra)
@@ -80,7 +98,7 @@ def _as_tensor(arrow: ArrowModule, algebra: Algebra) -> TensorArrow:
     raise RuntimeProblem("only tensor arrows and finite kernels can stand for a matrix")
 
 
-def _observed(node: m.Observed, builder: ArrowBuilder, algebra: Algebra) -> ObservedTensor:
+def _observed(node: Observed, builder: ArrowBuilder, algebra: Algebra) -> ObservedTensor:
     shape = (layout.total_elements(node.domain.space), layout.total_elements(node.codomain.space))
     if node.source is not None:
         data: Mapping[str, object] = builder.data
@@ -89,26 +107,26 @@ def _observed(node: m.Observed, builder: ArrowBuilder, algebra: Algebra) -> Obse
         inner = node.arrow
         value = (
             given_matrix(node.name, inner.source, builder.data, shape, algebra)
-            if isinstance(inner, m.FromData)
+            if isinstance(inner, FromData)
             else _tensor(inner, builder, algebra).flat().detach()
         )
         return ObservedTensor(node, algebra, value)
     raise RuntimeProblem(f'nothing says what the matrix of `{node.name}` is: write `~ from_data("{node.name}")`')
 
 
-def algebra_of(node: m.Arrow, builder: ArrowBuilder) -> Algebra:
+def algebra_of(node: Arrow, builder: ArrowBuilder) -> Algebra:
     """The algebra that the tensors in an expression were declared under; the default where none decides it."""
     name = _algebra_name(node, builder.model, set())
     return builder.algebra(name) if name is not None else ALGEBRAS[DEFAULT_ALGEBRA]
 
 
-def _algebra_name(node: m.Arrow, model: m.Model, seen: set[str]) -> str | None:
-    if isinstance(node, m.Latent | m.Observed):
+def _algebra_name(node: Arrow, model: Model, seen: set[str]) -> str | None:
+    if isinstance(node, Latent | Observed):
         return node.algebra
-    if isinstance(node, m.Ref):
+    if isinstance(node, Ref):
         if node.name in seen:
             return None
         seen.add(node.name)
         declared = arrow_named(model, node.name)
-        return None if declared is None or isinstance(declared, m.Program) else _algebra_name(declared, model, seen)
+        return None if declared is None or isinstance(declared, Program) else _algebra_name(declared, model, seen)
     return next((name for part in parts(node) if (name := _algebra_name(part, model, seen)) is not None), None)

@@ -11,7 +11,8 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.tensors.algebras import ALGEBRAS, Algebra
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import RuntimeProblem
-from qvr_core.semantics.types.model import Composition, Model
+from qvr_core.semantics.types.model.deductions import Composition
+from qvr_core.semantics.types.model.file import Model
 
 
 def algebra_named(name: str, model: Model, parts: Parts) -> Algebra:

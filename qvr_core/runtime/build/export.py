@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.values.arrow import ArrowModule
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import Arrow, Instance, Ref, Sort
+from qvr_core.semantics.types.model.programs import Input, Program
+from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription, ObserveModel, SampleModel, Site
 
 SITE = "value"
 """The one site of an exported arrow."""
 
 
-def as_program(name: str, arrow: m.Arrow, builder: Builder) -> ArrowModule:
+def as_program(name: str, arrow: Arrow, builder: Builder) -> ArrowModule:
     """`sample value <- arrow; return value` on the arrow's domain; programs and tensor arrows stay what they are."""
-    if isinstance(arrow, m.Ref) and arrow.name in builder.model.programs:
+    if isinstance(arrow, Ref) and arrow.name in builder.model.programs:
         return builder.named(arrow.name)
-    if isinstance(arrow, m.Instance) or arrow.sort is m.Sort.TENSOR:
+    if isinstance(arrow, Instance) or arrow.sort is Sort.TENSOR:
         return builder.arrow(arrow)
     return builder.built(one_step(name, arrow))
 
 
-def one_step(name: str, arrow: m.Arrow, *, observed: bool = False) -> m.Program:
+def one_step(name: str, arrow: Arrow, *, observed: bool = False) -> Program:
     """The program of one step that draws from an arrow, or that observes what the arrow gives."""
-    site = m.Site(
+    site = Site(
         name=SITE,
         bound=((SITE, arrow.codomain),),
-        ascription=m.Ascription.NONE,
+        ascription=Ascription.NONE,
         ascribed=None,
-        draw=m.ArrowDraw(arrow=arrow, args=None, origin=arrow.origin),
+        draw=ArrowDraw(arrow=arrow, args=None, origin=arrow.origin),
         density=arrow.density,
         over=None,
         via=None,
@@ -36,10 +38,10 @@ def one_step(name: str, arrow: m.Arrow, *, observed: bool = False) -> m.Program:
         row_local=False,
         origin=arrow.origin,
     )
-    step = m.ObserveModel(site=site) if observed else m.SampleModel(site=site)
-    return m.Program(
+    step = ObserveModel(site=site) if observed else SampleModel(site=site)
+    return Program(
         name=name,
-        inputs=(m.Input(name=None, space=arrow.domain),),
+        inputs=(Input(name=None, space=arrow.domain),),
         template=(),
         declared_domain=arrow.domain,
         declared_codomain=arrow.codomain,
@@ -51,7 +53,7 @@ def one_step(name: str, arrow: m.Arrow, *, observed: bool = False) -> m.Program:
         tupled=False,
         data=(),
         uses_input=True,
-        effects=frozenset({"Sample"}) if arrow.sort is m.Sort.SAMPLED else frozenset({"Pure"}),
+        effects=frozenset({"Sample"}) if arrow.sort is Sort.SAMPLED else frozenset({"Pure"}),
         density=arrow.density,
         origin=arrow.origin,
     )

@@ -17,7 +17,11 @@ from qvr_core.runtime.loops.tape import BinaryOp, ChunkOp, Operand, Tape, UnaryO
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.semantics.language.builtins import canonical
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import Arrow, Compose, Identity, Instance, Ref, Repeat, Residual
+from qvr_core.semantics.types.model.expressions import Apply, Bound, Builtin, Constant, Expr, FieldOf
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import LetModel
 
 LONGEST = 400
 """Operations of the longest tape: a cell that repeats something more often runs as a program."""
@@ -30,7 +34,7 @@ class _Unsupported(Exception):
     """The program does something that a tape does not know."""
 
 
-def tape_of(program: m.Program, items: int, model: m.Model, arrow: Callable[[m.Arrow], ArrowModule]) -> Tape | None:
+def tape_of(program: Program, items: int, model: Model, arrow: Callable[[Arrow], ArrowModule]) -> Tape | None:
     """The tape of a cell whose first `items` inputs are the item, or None."""
     try:
         return _Compiler(model, arrow).cell(program, items)
@@ -39,11 +43,11 @@ def tape_of(program: m.Program, items: int, model: m.Model, arrow: Callable[[m.A
 
 
 class _Compiler:
-    def __init__(self, model: m.Model, arrow: Callable[[m.Arrow], ArrowModule]) -> None:
+    def __init__(self, model: Model, arrow: Callable[[Arrow], ArrowModule]) -> None:
         self.tape = Tape()
         self.model, self.arrow = model, arrow
 
-    def cell(self, program: m.Program, items: int) -> Tape:
+    def cell(self, program: Program, items: int) -> Tape:
         tape = self.tape
         given: list[int] = []
         for factor in program.inputs:
@@ -65,7 +69,7 @@ class _Compiler:
             raise _Unsupported
         return shortened(tape)
 
-    def _program(self, program: m.Program, given: Slots) -> Slots:
+    def _program(self, program: Program, given: Slots) -> Slots:
         """The slots that a program returns on these inputs."""
         if len(given) != len(program.inputs):
             raise _Unsupported
@@ -75,7 +79,7 @@ class _Compiler:
                 raise _Unsupported
             bound[factor.name] = (slot,)
         for step in program.steps:
-            if not isinstance(step, m.LetModel):
+            if not isinstance(step, LetModel):
                 raise _Unsupported
             value = self._value(step.value, bound)
             if len(step.names) == 1:
@@ -88,29 +92,29 @@ class _Compiler:
             raise _Unsupported
         return tuple(slot for _, name in program.returns for slot in bound[name])
 
-    def _value(self, expr: m.Expr, bound: Mapping[str, Slots]) -> Slots:
+    def _value(self, expr: Expr, bound: Mapping[str, Slots]) -> Slots:
         match expr:
-            case m.Bound(name=name) if name in bound:
+            case Bound(name=name) if name in bound:
                 return bound[name]
-            case m.FieldOf(base=base, index=index):
+            case FieldOf(base=base, index=index):
                 return (self._value(base, bound)[index],)
-            case m.Apply(arrow=arrow, args=args):
+            case Apply(arrow=arrow, args=args):
                 return self._call(arrow, tuple(slot for arg in args for slot in self._value(arg, bound)))
-            case m.Builtin(function="chunk", args=(whole, m.Constant(value=int(count))), keywords=()):
+            case Builtin(function="chunk", args=(whole, Constant(value=int(count))), keywords=()):
                 return self._chunk(self._slot(whole, bound), count)
-            case m.Builtin():
+            case Builtin():
                 return (self._pointwise(expr, bound),)
             case _:
                 raise _Unsupported
 
-    def _slot(self, expr: m.Expr, bound: Mapping[str, Slots]) -> int:
+    def _slot(self, expr: Expr, bound: Mapping[str, Slots]) -> int:
         value = self._value(expr, bound)
         if len(value) != 1:
             raise _Unsupported
         return value[0]
 
-    def _operand(self, expr: m.Expr, bound: Mapping[str, Slots]) -> Operand:
-        if isinstance(expr, m.Constant) and isinstance(expr.value, int | float):
+    def _operand(self, expr: Expr, bound: Mapping[str, Slots]) -> Operand:
+        if isinstance(expr, Constant) and isinstance(expr.value, int | float):
             return float(expr.value)
         return self._slot(expr, bound)
 
@@ -122,7 +126,7 @@ class _Compiler:
         self._add(ChunkOp(outs, slot, width // count))
         return outs
 
-    def _pointwise(self, expr: m.Builtin, bound: Mapping[str, Slots]) -> int:
+    def _pointwise(self, expr: Builtin, bound: Mapping[str, Slots]) -> int:
         if expr.keywords:
             raise _Unsupported
         operands = [self._operand(arg, bound) for arg in expr.args]
@@ -147,28 +151,28 @@ class _Compiler:
         self._add(BinaryOp(out, function, left, right))
         return out
 
-    def _call(self, arrow: m.Arrow, given: Slots) -> Slots:
+    def _call(self, arrow: Arrow, given: Slots) -> Slots:
         """An arrow applied to slots."""
         match arrow:
-            case m.Ref(name=name) if name in self.model.programs:
+            case Ref(name=name) if name in self.model.programs:
                 return self._program(self.model.programs[name], given)
-            case m.Ref(name=name) if name in self.model.lets:
+            case Ref(name=name) if name in self.model.lets:
                 return self._call(self.model.lets[name].arrow, given)
-            case m.Instance(program=program):
+            case Instance(program=Program() as program):
                 self.arrow(arrow)  # makes its weights, in the order of first use
                 return self._program(program, given)
-            case m.Repeat(body=body, count=int(count)):
+            case Repeat(body=body, count=int(count)):
                 for _ in range(count):
                     given = self._call(body, given)
                 return given
-            case m.Compose(stages=stages):
+            case Compose(stages=stages):
                 for stage in stages:
                     given = self._call(stage, given)
                 return given
-            case m.Residual(body=body):
+            case Residual(body=body):
                 made = self._call(body, given)
                 return tuple(self._binary("add", x, y) for x, y in zip(given, made, strict=True))
-            case m.Identity():
+            case Identity():
                 return given
             case _:
                 return (self._linear_map(self.arrow(arrow), given),)

@@ -11,7 +11,8 @@ from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.recipes import Recipe
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.diagnostics import Severity
-from qvr_core.semantics.types.model import Instance, Program
+from qvr_core.semantics.types.model.arrows import Instance
+from qvr_core.semantics.types.model.programs import Program
 
 
 def call_of(name: str, arguments: Mapping[str, float | int | str], first: Sequence[float | int | str] = ()) -> str:

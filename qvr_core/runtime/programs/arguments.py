@@ -23,7 +23,9 @@ from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.arithmetic.broadcasting import axes, is_data
 from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.model import Constant, Data, Expr, FamilyDraw, Site
+from qvr_core.semantics.types.model.expressions import Constant, Data, Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Site
 
 
 def joint_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -17,10 +17,10 @@ from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import IndexCheck
 from qvr_core.runtime.values.layout import factors, take_factor, width
 from qvr_core.runtime.values.precision import at_least, precision
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.expressions import (
     Apply,
     Arrange,
-    Arrow,
     Bound,
     Builtin,
     Constant,

@@ -20,7 +20,7 @@ from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.layout import Where, blocks, dummy, from_parts, parts, prepare, regroup
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import ArrowDraw, Site
+from qvr_core.semantics.types.model.steps import ArrowDraw, Site
 from qvr_core.semantics.types.spaces import Space
 
 

@@ -29,7 +29,8 @@ from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
 from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.chain_starts import draws_of, values_of
-from qvr_core.semantics.types.model import Chain, FamilyDraw, Site
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Chain, Site
 
 
 class Elements(Protocol):

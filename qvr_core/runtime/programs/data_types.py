@@ -11,7 +11,7 @@ from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.data_text import data_text, missing_advice
-from qvr_core.semantics.types.model import DataName
+from qvr_core.semantics.types.model.programs import DataName
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Seq
 
 ROUNDING = 1e-4

@@ -18,7 +18,7 @@ from qvr_core.runtime.values.recipes import Remade
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Hypergraph, close
 from qvr_core.semantics.deductions.rule_instances import ANY, MAX_ITEMS, Instances, instances_of, system_of
 from qvr_core.semantics.deductions.terms import Term, from_model, show
-from qvr_core.semantics.types.model import Deduction, EntryModel, RuleModel
+from qvr_core.semantics.types.model.deductions import Deduction, EntryModel, RuleModel
 from qvr_core.semantics.types.spaces import Finite
 
 _NEVER = -1e30

@@ -13,7 +13,7 @@ from typing import Literal
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.arrow import NoiseSpec, Value
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import Density
+from qvr_core.semantics.types.model.arrows import Density
 
 SiteKind = Literal["sample", "observe", "predict", "score", "marginalize", "prior"]
 Wanted = bool | Literal["observed"]

@@ -31,7 +31,8 @@ from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
 from qvr_core.runtime.values.whole_numbers import drawn_counts
-from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Ascription, Site
 from qvr_core.semantics.types.spaces import Constrained, Seq
 
 

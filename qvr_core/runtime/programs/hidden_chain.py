@@ -27,7 +27,8 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import FamilyDraw, MarginalizeModel, ObserveModel, ScoreModel
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, ScoreModel
 
 
 class Step(Protocol):

@@ -14,7 +14,8 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import Contract, IndexValue, RunningIndex, Scatter, Window
+from qvr_core.semantics.types.model.expressions import Contract, IndexValue, Scatter, Window
+from qvr_core.semantics.types.model.steps import RunningIndex
 from qvr_core.semantics.types.spaces import Space
 
 Evaluate = Callable[[Frame], Cell]

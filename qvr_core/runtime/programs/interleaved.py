@@ -14,7 +14,8 @@ from qvr_core.runtime.programs.steps import IndexedLet, Step, make_chain
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.groups import Group, groups, indices_of, names_of, reads
-from qvr_core.semantics.types.model import Chain, LetModel, ObserveModel, Program, SampleModel
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import Chain, LetModel, ObserveModel, SampleModel
 
 
 class GrowingLet:

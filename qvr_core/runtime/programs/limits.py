@@ -18,7 +18,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.errors import MissingData
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.layout import Where
-from qvr_core.semantics.types.model import Expr
+from qvr_core.semantics.types.model.expressions import Expr
 
 Given = Mapping[str, Tensor]
 """What the options say, by their names, each fitted to the value."""

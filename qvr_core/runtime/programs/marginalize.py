@@ -30,7 +30,7 @@ from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import blocks
 from qvr_core.runtime.values.padding import each_repeated
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import MarginalizeModel
+from qvr_core.semantics.types.model.steps import MarginalizeModel
 
 QUADRATURE_NODES = 64
 """Gauss-Legendre nodes: exact for polynomials up to degree 127."""

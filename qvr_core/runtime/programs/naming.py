@@ -10,7 +10,8 @@ from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem, Unobserved
 from qvr_core.semantics.language.spelling import closest
-from qvr_core.semantics.types.model import MarginalizeModel, ObserveModel, PredictModel, Program, SampleModel, StepModel
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, PredictModel, SampleModel, StepModel
 from qvr_core.semantics.types.walk import all_steps
 
 Problem = TypeVar("Problem", bound=RuntimeProblem)

@@ -40,7 +40,8 @@ from qvr_core.runtime.values.misfits import misfit
 from qvr_core.runtime.values.padding import padded
 from qvr_core.runtime.values.precision import computing_in, precision
 from qvr_core.semantics.types.deterministic import predicted
-from qvr_core.semantics.types.model import Arrow, Density, Program, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Density, Sort
+from qvr_core.semantics.types.model.programs import Program
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.family import Family
-from qvr_core.semantics.types.model import Ascription, FamilyDraw, Site
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Ascription, Site
 from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Space
 
 

@@ -24,9 +24,9 @@ from qvr_core.runtime.programs.missing.summed_site import SummedSite
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.values.layout import regroup
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import Density
+from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
-    Density,
     IndexedValue,
     LetModel,
     MarginalizeModel,

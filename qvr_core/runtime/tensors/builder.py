@@ -8,7 +8,8 @@ from typing import Protocol
 from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
-from qvr_core.semantics.types.model import Arrow, Model, Stack
+from qvr_core.semantics.types.model.arrows import Arrow, Stack
+from qvr_core.semantics.types.model.file import Model
 
 
 class ArrowBuilder(Protocol):

@@ -18,7 +18,7 @@ from qvr_core.runtime.values.errors import InputProblem, MissingData
 from qvr_core.runtime.values.leaves import adopt
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.arrows.parameters import Shape, parameter_shapes
-from qvr_core.semantics.types import model
+from qvr_core.semantics.types.model.arrows import Latent, Observed
 from qvr_core.semantics.types.spaces import Named, Space
 
 LATENT_SPREAD = 0.5
@@ -65,7 +65,7 @@ class TensorArrow(ArrowModule):
 class LatentTensor(TensorArrow):
     """A learned matrix: free parameters `weight`, mapped into the algebra's value set."""
 
-    def __init__(self, node: model.Latent, algebra: Algebra) -> None:
+    def __init__(self, node: Latent, algebra: Algebra) -> None:
         super().__init__(node.domain, node.codomain, algebra)
         self.prior = node.prior
         self.scale = node.scale
@@ -110,7 +110,7 @@ class ObservedTensor(TensorArrow):
 
     given: Tensor
 
-    def __init__(self, node: model.Observed, algebra: Algebra, value: Tensor) -> None:
+    def __init__(self, node: Observed, algebra: Algebra, value: Tensor) -> None:
         super().__init__(node.domain, node.codomain, algebra)
         self.register_buffer("given", value, persistent=False)
 

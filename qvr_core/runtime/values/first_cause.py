@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.cells import Cell, align
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Arrange, Bound, Builtin, Constant, Data, Expr, FieldOf, Index, ListOf
+from qvr_core.semantics.types.model.expressions import (
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Data,
+    Expr,
+    FieldOf,
+    Index,
+    ListOf,
+)
 from qvr_core.semantics.types.walk import operands
 
 _SIGNS: Mapping[str, tuple[str, int]] = {

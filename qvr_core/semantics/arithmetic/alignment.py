@@ -12,7 +12,7 @@ from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, wi
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.types.model import Arrange, Expr, Index, ValueType
+from qvr_core.semantics.types.model.expressions import Arrange, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, DUPLICATE_AXIS
 from qvr_core.semantics.types.spaces import Dim, Finite, Seq, Unknown
 from qvr_core.syntax.immutable import immutable

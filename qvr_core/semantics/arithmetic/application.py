@@ -11,7 +11,8 @@ from qvr_core.semantics.scope.scope import UNKNOWN, show
 from qvr_core.semantics.scope.sequences import can_lift, lift
 from qvr_core.semantics.types.codes import SEQUENCE_MISMATCH
 from qvr_core.semantics.types.diagnostics import Code, DeclarationSite, Origin, Related
-from qvr_core.semantics.types.model import Arrow, Damaged, ValueType
+from qvr_core.semantics.types.model.arrows import Arrow, Damaged
+from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.spaces import (
     Named,
     Seq,
@@ -25,7 +26,7 @@ from qvr_core.semantics.types.spaces import (
     sequence_of,
 )
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 
 def fits(given: Space, wanted: Space) -> bool:

@@ -29,7 +29,8 @@ from qvr_core.semantics.scope.scope import (
 )
 from qvr_core.semantics.types.codes import BARE_REPLICATED
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import Sort
+from qvr_core.semantics.types.model.expressions import (
     Bound,
     Builtin,
     Constant,
@@ -40,12 +41,11 @@ from qvr_core.semantics.types.model import (
     Function,
     ListOf,
     Matrix,
-    Sort,
     ValueType,
 )
 from qvr_core.semantics.types.program_codes import NOT_A_VALUE, UNKNOWN_VALUE_FIELD
 from qvr_core.semantics.types.spaces import Dim, Finite, Product, Real, Seq, Space, Unknown
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.arithmetic import (
     Arith,
     ArithCall,
     Binary,
@@ -57,13 +57,12 @@ from qvr_core.syntax.tree import (
     ListArith,
     Literal,
     MethodCall,
-    Name,
     ParenArith,
-    Span,
     TupleArith,
     Unary,
     Variable,
 )
+from qvr_core.syntax.tree.names import Name, Span
 
 
 def check_arith(expr: Arith, ctx: StepContext) -> Expr:

@@ -26,7 +26,8 @@ from qvr_core.semantics.arithmetic.elementwise import broadcast_shape
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Apply, Arrow, Expr, ValueType
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.expressions import Apply, Expr, ValueType
 from qvr_core.semantics.types.spaces import REAL_LINE, Seq, Space, Unknown, factors_of, has_seq
 from qvr_core.syntax.immutable import immutable
 

@@ -10,10 +10,12 @@ from qvr_core.semantics.arithmetic.broadcasting import axes, is_data
 from qvr_core.semantics.arithmetic.elementwise import named_value
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.types.model import Expr
+from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, factors_of
-from qvr_core.syntax.tree import LetStep, ObjectExpr, Span
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import ObjectExpr
+from qvr_core.syntax.tree.steps import LetStep
 
 
 def ascribed_value(step: LetStep, space: ObjectExpr, ctx: StepContext) -> Expr:

@@ -6,7 +6,7 @@ from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.types.model import Bound, Data, Expr, Index, Window
+from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, Index, Window
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH
 from qvr_core.semantics.types.walk import operands
 

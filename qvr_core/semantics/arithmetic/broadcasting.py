@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import Expr, ValueType
+from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
     Constrained,

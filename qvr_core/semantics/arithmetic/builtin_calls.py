@@ -37,7 +37,7 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
+from qvr_core.semantics.types.model.expressions import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, AXES_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import (
     Constrained,
@@ -52,7 +52,8 @@ from qvr_core.semantics.types.spaces import (
     linear,
     multiply,
 )
-from qvr_core.syntax.tree import ArithArg, ArithCall, Span, Variable
+from qvr_core.syntax.tree.arithmetic import ArithArg, ArithCall, Variable
+from qvr_core.syntax.tree.names import Span
 
 _RANGES: dict[str, tuple[float | None, float | None]] = {
     "sigmoid": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),

@@ -17,10 +17,10 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.scope.scope import respelt
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Builtin, Constant, Contract, Expr, IndexValue, Scatter, ValueType
+from qvr_core.semantics.types.model.expressions import Builtin, Constant, Contract, Expr, IndexValue, Scatter, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Unknown
-from qvr_core.syntax.tree import Arith, Binary, Comprehension, ParenArith
+from qvr_core.syntax.tree.arithmetic import Arith, Binary, Comprehension, ParenArith
 
 NEUTRAL: Mapping[str, float] = {
     "sum": 0.0, "prod": 1.0, "mean": 0.0, "any": 0.0, "all": 1.0,

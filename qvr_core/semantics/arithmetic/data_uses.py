@@ -5,7 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.diagnostics import Origin, Related
-from qvr_core.semantics.types.model import ValueType
+from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.program_codes import DATA_MISMATCH
 from qvr_core.semantics.types.spaces import Finite, Space
 

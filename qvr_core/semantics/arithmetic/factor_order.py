@@ -8,7 +8,7 @@ from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.program_codes import SWAPPED_FACTORS
 from qvr_core.semantics.types.spaces import Named, Product, item_of
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 
 def factor_names(space: Named) -> list[str]:

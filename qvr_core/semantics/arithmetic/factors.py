@@ -7,10 +7,10 @@ from qvr_core.semantics.arithmetic.elementwise import Check
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Expr, FactorTable, ValueType
+from qvr_core.semantics.types.model.expressions import Expr, FactorTable, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, AXES_MISMATCH, FACTOR_CASES
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
-from qvr_core.syntax.tree import FactorCase, FactorExpr
+from qvr_core.syntax.tree.arithmetic import FactorCase, FactorExpr
 
 
 def check_factor(expr: FactorExpr, ctx: StepContext, check: Check) -> Expr:

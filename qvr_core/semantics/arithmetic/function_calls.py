@@ -24,21 +24,19 @@ from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.inherited import data_of, stages_of
 from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, FunctionEntry, TemplateEntry, respelt
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import Arrow, Instance, Sort
+from qvr_core.semantics.types.model.expressions import (
     Apply,
-    Arrow,
     Bound,
     Builtin,
     Constant,
     Expr,
     Index,
-    Instance,
     Method,
-    Program,
-    Sort,
     TermValue,
     ValueType,
 )
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import (
     ARGUMENT_MISMATCH,
     FUNCTION_ARGUMENTS,
@@ -49,19 +47,18 @@ from qvr_core.semantics.types.program_codes import (
 )
 from qvr_core.semantics.types.spaces import Named, Unknown, item_of, product
 from qvr_core.semantics.types.walk import operands
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.arithmetic import (
     Arith,
     ArithArg,
     ArithCall,
-    Draw,
     Lambda,
     Literal,
     MethodCall,
-    Name,
     ParenArith,
-    Span,
     Variable,
 )
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.steps import Draw
 
 _CHART_METHODS = {"goal_weight": 0, "weight": 1, "derivations": 1}
 """The methods of a chart and how many items each takes."""

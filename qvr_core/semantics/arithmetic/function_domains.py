@@ -8,9 +8,9 @@ from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Related
 from qvr_core.semantics.types.intervals import Interval
-from qvr_core.semantics.types.model import Bound, Expr, Index
+from qvr_core.semantics.types.model.expressions import Bound, Expr, Index
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT, FUNCTION_ARGUMENTS
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 LEAST: Mapping[str, float] = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "sqrt": 0.0, "rsqrt": 0.0}
 """Functions that are defined from here on."""

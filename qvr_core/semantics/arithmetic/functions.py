@@ -11,7 +11,7 @@ from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
 from qvr_core.semantics.scope.environment import FreeName, StepContext
 from qvr_core.semantics.scope.scope import DamagedEntry, FunctionEntry, Scope
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
-from qvr_core.semantics.types.model import Builtin, Data, Expr, Function, ValueType
+from qvr_core.semantics.types.model.expressions import Builtin, Data, Expr, Function, ValueType
 from qvr_core.semantics.types.program_codes import (
     BOUND_TWICE,
     FUNCTION_ARGUMENTS,
@@ -21,24 +21,11 @@ from qvr_core.semantics.types.program_codes import (
 )
 from qvr_core.semantics.types.spaces import Unknown
 from qvr_core.syntax.statements import units_of
-from qvr_core.syntax.tree import (
-    Arith,
-    ArithArg,
-    ArithCall,
-    Binary,
-    DefDecl,
-    DefHeader,
-    FunctionParameter,
-    Gather,
-    Item,
-    LetStep,
-    Name,
-    Placed,
-    ReturnStep,
-    Span,
-    Statement,
-    Variable,
-)
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Binary, Gather, Variable
+from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FunctionParameter, Item
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.steps import LetStep, ReturnStep
+from qvr_core.syntax.tree.units import Placed, Statement
 from qvr_core.syntax.walk import walk
 
 _UNKNOWN = ValueType(Unknown())

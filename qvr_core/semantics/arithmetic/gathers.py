@@ -14,11 +14,12 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
-from qvr_core.semantics.types.model import Bound, Constant, Data, Expr, Index, ValueType
+from qvr_core.semantics.types.model.expressions import Bound, Constant, Data, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER, UNKNOWN_LABEL
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Real, Seq, Unknown
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import Arith, Binary, Gather, Literal, Span, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, Binary, Gather, Literal, Variable
+from qvr_core.syntax.tree.names import Span
 
 
 def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:

@@ -16,12 +16,13 @@ from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepC
 from qvr_core.semantics.scope.unsupported import refuse_sequence
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
-from qvr_core.semantics.types.model import Constant, Data, Expr, Index, IndexValue, ValueType, Window
+from qvr_core.semantics.types.model.expressions import Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.printer import to_text
-from qvr_core.syntax.tree import Arith, Binary, Gather, Name, ParenArith, Span, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, Binary, Gather, ParenArith, Variable
+from qvr_core.syntax.tree.names import Name, Span
 
 
 @immutable

@@ -14,22 +14,13 @@ from qvr_core.semantics.scope.environment import Binding, Running, StepContext
 from qvr_core.semantics.scope.scope import RIGID, ObjectEntry, Scope
 from qvr_core.semantics.types.axes import axis_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Expr, IndexValue, ValueType
+from qvr_core.semantics.types.model.expressions import Expr, IndexValue, ValueType
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import Dim, Finite, Unknown, add
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    Arith,
-    Binary,
-    Binder,
-    Comprehension,
-    Gather,
-    Literal,
-    ObjectRef,
-    ParenArith,
-    Span,
-    Variable,
-)
+from qvr_core.syntax.tree.arithmetic import Arith, Binary, Binder, Comprehension, Gather, Literal, ParenArith, Variable
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.walk import walk
 
 

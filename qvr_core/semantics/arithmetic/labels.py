@@ -10,10 +10,11 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Constant, Expr, ValueType
+from qvr_core.semantics.types.model.expressions import Constant, Expr, ValueType
 from qvr_core.semantics.types.program_codes import HIDDEN_GLOBAL, POSSIBLE_TYPO, UNKNOWN_LABEL
 from qvr_core.semantics.types.spaces import Finite, Space, Unknown
-from qvr_core.syntax.tree import Arith, Gather, Literal, Name, Span, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, Gather, Literal, Variable
+from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.walk import walk
 
 SHOWN = 5

@@ -14,7 +14,9 @@ from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, Draw, Name, ParenArith, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, ParenArith, Variable
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.steps import Draw
 
 
 @immutable

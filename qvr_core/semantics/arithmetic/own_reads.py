@@ -9,10 +9,12 @@ from qvr_core.semantics.arithmetic.indices import set_size, shift_of
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.types.model import Constant, Expr
+from qvr_core.semantics.types.model.expressions import Constant, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, USED_BEFORE_BOUND
 from qvr_core.semantics.types.spaces import Finite
-from qvr_core.syntax.tree import Arith, Binary, Binder, Comprehension, Gather, Name, ObjectRef, ParenArith, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, Binary, Binder, Comprehension, Gather, ParenArith, Variable
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.walk import walk
 
 

@@ -12,10 +12,10 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ArrowEntry
 from qvr_core.semantics.types import intervals as i
 from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, Interval
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import Arrow, Lift, Ref
+from qvr_core.semantics.types.model.expressions import (
     Apply,
     Arrange,
-    Arrow,
     Bound,
     Builtin,
     Constant,
@@ -26,9 +26,7 @@ from qvr_core.semantics.types.model import (
     Function,
     Index,
     IndexValue,
-    Lift,
     ListOf,
-    Ref,
     Window,
 )
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Space, item_of

@@ -13,23 +13,21 @@ from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.program_codes import USED_BEFORE_BOUND
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.arithmetic import (
     Arith,
     ArithCall,
     Binary,
     Binder,
     Comprehension,
     Gather,
-    Item,
-    LetStep,
-    ObjectRef,
-    ObserveStep,
-    Placed,
-    SampleStep,
-    Span,
     TupleArith,
     Variable,
 )
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import ObjectRef
+from qvr_core.syntax.tree.steps import LetStep, ObserveStep, SampleStep
+from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.walk import children, walk
 
 

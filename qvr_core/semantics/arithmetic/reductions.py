@@ -26,7 +26,7 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
 from qvr_core.semantics.types.axes import CONTRACTED, indexed, set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.types.model import Builtin, Constant, Contract, Expr, ValueType
+from qvr_core.semantics.types.model.expressions import Builtin, Constant, Contract, Expr, ValueType
 from qvr_core.semantics.types.program_codes import (
     ARITHMETIC_MISMATCH,
     AXES_MISMATCH,
@@ -34,7 +34,7 @@ from qvr_core.semantics.types.program_codes import (
     FUNCTION_ARGUMENTS,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Seq, Unknown
-from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, ParenArith, TupleArith, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, ParenArith, TupleArith, Variable
 
 IN_TURN = frozenset(("sum", "mean", "prod", "max", "min", "amax", "amin", "logsumexp", "nansum", "any", "all", "norm"))
 """Reductions over several axes that are those over one axis after the other."""

@@ -18,8 +18,8 @@ from qvr_core.semantics.scope.scope import (
 from qvr_core.semantics.types.codes import BARE_REPLICATED, CALL_ARGUMENTS, WRONG_KIND
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
-from qvr_core.semantics.types.model import Arrow, Damaged, Ref, Sort
-from qvr_core.syntax.tree import Name
+from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Ref, Sort
+from qvr_core.syntax.tree.names import Name
 
 
 def damaged(origin: Origin) -> Damaged:

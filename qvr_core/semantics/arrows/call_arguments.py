@@ -10,10 +10,12 @@ from qvr_core.semantics.scope.scope import UNKNOWN, Scope
 from qvr_core.semantics.types.codes import CALL_ARGUMENTS
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Arrow, Damaged, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Sort
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import ArrowArg, ArrowExpr, ArrowRef, Name, Number, Span, String
+from qvr_core.syntax.tree.arrows import ArrowArg, ArrowExpr, ArrowRef
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.options import Number, String
 
 
 class Checker(Protocol):

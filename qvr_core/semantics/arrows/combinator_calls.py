@@ -14,10 +14,12 @@ from qvr_core.semantics.types.arrow_text import arrow_text, plain
 from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SINGLE_LAYER, SORT_MISMATCH
 from qvr_core.semantics.types.density import DETERMINISTIC, repeated
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Arrow, Identity, Last, MeanOverTime, Repeat, Residual, Sort, Stack
+from qvr_core.semantics.types.model.arrows import Arrow, Identity, Last, MeanOverTime, Repeat, Residual, Sort, Stack
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Named, Seq, is_real, is_unknown, item_of
-from qvr_core.syntax.tree import ArrowExpr, ArrowRef, Number, ObjectRef, String
+from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef
+from qvr_core.syntax.tree.objects import ObjectRef
+from qvr_core.syntax.tree.options import Number, String
 
 
 def _endomorphism(call: Call, expr: ArrowExpr, body: Arrow) -> bool:

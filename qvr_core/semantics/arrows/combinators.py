@@ -17,9 +17,10 @@ from qvr_core.semantics.types.arrow_text import plain
 from qvr_core.semantics.types.codes import CALL_ARGUMENTS, UNKNOWN_COMBINATOR
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Arrow, FromData, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, FromData, Sort
 from qvr_core.semantics.types.spaces import Named
-from qvr_core.syntax.tree import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, PostfixExpr, String, TensorExpr
+from qvr_core.syntax.tree.arrows import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, PostfixExpr, TensorExpr
+from qvr_core.syntax.tree.options import String
 
 
 def check_arrow_expr(expr: ArrowExpr, scope: Scope, given: Named | None = None) -> Arrow:

@@ -20,9 +20,10 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.density import EXACT, then
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
-from qvr_core.semantics.types.model import Arrow, Compose, Damaged, Fan, Identity, Lift, Scan, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Compose, Damaged, Fan, Identity, Lift, Scan, Sort
 from qvr_core.semantics.types.spaces import Linear, Named, factors_of, has_seq, is_finite, is_unknown, item_of, width
-from qvr_core.syntax.tree import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, Span
+from qvr_core.syntax.tree.arrows import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr
+from qvr_core.syntax.tree.names import Span
 
 
 def check_compose(expr: ComposeExpr, scope: Scope, given: Named | None, check: Checker) -> Arrow:

@@ -14,10 +14,12 @@ from qvr_core.semantics.scope.sequences import lift
 from qvr_core.semantics.types.arrow_text import arrow_text, plain
 from qvr_core.semantics.types.codes import CALL_ARGUMENTS, FAN_MISMATCH, SAME_DIRECTION_FAN, SHARED_WEIGHTS
 from qvr_core.semantics.types.density import beside
-from qvr_core.semantics.types.model import Arrow, Fan, Tensor
+from qvr_core.semantics.types.model.arrows import Arrow, Fan, Tensor
 from qvr_core.semantics.types.spaces import has_seq, is_unknown
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import ArrowExpr, ArrowRef, Name, Number, Span, String, TensorExpr
+from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef, TensorExpr
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.options import Number, String
 
 
 def check_tensor(expr: TensorExpr, scope: Scope, check: Checker) -> Arrow:

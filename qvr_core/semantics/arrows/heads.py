@@ -12,18 +12,10 @@ from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    ArithArg,
-    ArrowArg,
-    ArrowCall,
-    ArrowExpr,
-    ArrowRef,
-    Literal,
-    Name,
-    Number,
-    ParenArrow,
-    Span,
-)
+from qvr_core.syntax.tree.arithmetic import ArithArg, Literal
+from qvr_core.syntax.tree.arrows import ArrowArg, ArrowCall, ArrowExpr, ArrowRef, ParenArrow
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.options import Number
 
 
 @immutable

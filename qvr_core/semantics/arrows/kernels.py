@@ -16,18 +16,15 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import (
-    Arrow,
-    Kernel,
-    Sort,
-)
+from qvr_core.semantics.types.model.arrows import Arrow, Kernel, Sort
 from qvr_core.semantics.types.spaces import (
     Named,
     Unknown,
     is_finite,
     is_unknown,
 )
-from qvr_core.syntax.tree import CallValue, MorphismDecl
+from qvr_core.syntax.tree.declarations import MorphismDecl
+from qvr_core.syntax.tree.options import CallValue
 
 
 def kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:

@@ -21,7 +21,7 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.density import DETERMINISTIC, EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
     Damaged,
@@ -41,7 +41,8 @@ from qvr_core.semantics.types.spaces import (
     item_of,
     width,
 )
-from qvr_core.syntax.tree import MorphismDecl, Span
+from qvr_core.syntax.tree.declarations import MorphismDecl
+from qvr_core.syntax.tree.names import Span
 
 
 def check_morphism(decl: MorphismDecl, scope: Scope) -> Arrow:

@@ -32,22 +32,20 @@ from qvr_core.semantics.types.spaces import (
     is_unknown,
     width,
 )
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import (
     CoproductExpr,
     EnumExpr,
     FinSetExpr,
-    Name,
-    Number,
     ObjectExpr,
     ObjectRef,
-    Options,
     ParenObject,
     ProductExpr,
     SeqExpr,
     Size,
     SpaceExpr,
-    Span,
 )
+from qvr_core.syntax.tree.options import Number, Options
 
 LARGEST_SIZE = 10**11
 """A vector of so many numbers in single precision takes 400 GB: a warning, where `bounds.MOST_ENTRIES` is an error."""

@@ -17,7 +17,8 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import CallValue, Number, Option, Options, Span, String, Word
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.options import CallValue, Number, Option, Options, String, Word
 
 _ALL_KEYS = tuple(dict.fromkeys(key for role in ROLES.values() for key in role.options))
 

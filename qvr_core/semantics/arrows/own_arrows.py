@@ -8,26 +8,13 @@ from qvr_core.semantics.arrows.morphisms import of_role
 from qvr_core.semantics.arrows.template_arguments import written_number
 from qvr_core.semantics.scope.inherited import extent_of
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
-from qvr_core.semantics.types.model import Arrow, Attention, Embed, LinearMap, Norm, Position
+from qvr_core.semantics.types.model.arrows import Arrow, Attention, Embed, LinearMap, Norm, Position
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Named
-from qvr_core.syntax.tree import (
-    Arith,
-    ArithArg,
-    ArithCall,
-    Literal,
-    MorphismDecl,
-    Name,
-    Number,
-    Option,
-    Options,
-    Parameter,
-    ParenArith,
-    String,
-    Value,
-    Variable,
-    Word,
-)
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Literal, ParenArith, Variable
+from qvr_core.syntax.tree.declarations import MorphismDecl, Parameter
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.options import Number, Option, Options, String, Value, Word
 
 OWN_ROLES = ("linear", "norm", "attention", "position", "embed")
 """The roles that a default may name: deterministic arrows, which need no family."""

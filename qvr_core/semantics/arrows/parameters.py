@@ -10,7 +10,17 @@ from math import prod
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_heads import raw_width
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Attention,
+    Embed,
+    Kernel,
+    Latent,
+    LinearMap,
+    Norm,
+    Position,
+    Scan,
+)
 from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Space, factors_of, item_of, width
 
 LOOKUP_WIDTH = 16
@@ -24,38 +34,38 @@ class UnknownSize(Exception):
     """A size that a shape needs is not known, or the arrow has an error."""
 
 
-def parameter_shapes(arrow: m.Arrow) -> Shapes:
+def parameter_shapes(arrow: Arrow) -> Shapes:
     """The learned tensors of one arrow by name, in the order of its module; none where it has none of its own.
 
     A layer has `weight` (out, in) and `bias` (out,), a table `weight` (elements, width).  Raises `UnknownSize`.
     """
     match arrow:
-        case m.Embed():
+        case Embed():
             return {"weight": (_elements(arrow.domain.space), _width(arrow.codomain.space))}
-        case m.LinearMap():
+        case LinearMap():
             return _linear_map(arrow)
-        case m.Norm():
+        case Norm():
             size = _width(arrow.codomain.space)
             return {"weight": (size,), "bias": (size,)}
-        case m.Attention():
+        case Attention():
             size = _width(arrow.codomain.space)
             return _layer("in_proj", size, 3 * size) | _layer("out_proj", size, size)
-        case m.Position(max_length=length):
+        case Position(max_length=length):
             return {"weight": (length, _width(arrow.codomain.space))}
-        case m.Latent():
+        case Latent():
             return {"weight": (_elements(arrow.domain.space), _elements(arrow.codomain.space))}
-        case m.Kernel():
+        case Kernel():
             return _network(arrow)
-        case m.Scan(learned_init=True, state=state):
+        case Scan(learned_init=True, state=state):
             return {"weight": (_width(state.space),)}
         case _:
             return {}
 
 
-def own_count(arrow: m.Arrow) -> int:
+def own_count(arrow: Arrow) -> int:
     """Learned numbers of one arrow, without those of its parts; weights with a prior are drawn, not learned.  Raises
     `UnknownSize`."""
-    if getattr(arrow, "prior", None) is not None and not isinstance(arrow, m.Latent):
+    if getattr(arrow, "prior", None) is not None and not isinstance(arrow, Latent):
         return 0
     return sum(map(prod, parameter_shapes(arrow).values()))
 
@@ -64,7 +74,7 @@ def _layer(name: str, inside: int, out: int) -> Shapes:
     return {f"{name}.weight": (out, inside), f"{name}.bias": (out,)}
 
 
-def _linear_map(arrow: m.LinearMap) -> Shapes:
+def _linear_map(arrow: LinearMap) -> Shapes:
     inside, out, rank = _width(arrow.domain.space), _width(arrow.codomain.space), arrow.rank
     shapes: Shapes = {"weight": (out, inside)}
     if rank is not None:
@@ -72,7 +82,7 @@ def _linear_map(arrow: m.LinearMap) -> Shapes:
     return {**shapes, "bias": (out,)} if arrow.bias else shapes
 
 
-def _network(kernel: m.Kernel) -> Shapes:
+def _network(kernel: Kernel) -> Shapes:
     """A table over an all-finite domain; else `input`, `hidden` and `output`, or `output` alone, behind a `lookup_0` …
     for each finite factor (docs/reference.md#kernel-networks)."""
     raw = _raw_width(kernel)
@@ -91,7 +101,7 @@ def _network(kernel: m.Kernel) -> Shapes:
     return shapes | _layer("output", inside, raw)
 
 
-def _raw_width(kernel: m.Kernel) -> int | None:
+def _raw_width(kernel: Kernel) -> int | None:
     """Numbers that the network of a kernel gives; None where it has no network."""
     codomain = item_of(kernel.codomain.space)
     if kernel.fixed is not None:

@@ -12,7 +12,7 @@ from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SOR
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Dagger,
     Damaged,
@@ -36,7 +36,10 @@ from qvr_core.semantics.types.spaces import (
     product,
 )
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import ArrowRef, Name, Number, ObjectRef, PostfixExpr, String
+from qvr_core.syntax.tree.arrows import ArrowRef, PostfixExpr
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.objects import ObjectRef
+from qvr_core.syntax.tree.options import Number, String
 
 METHODS = ("dagger", "freeze", "trace", "marginalize")
 

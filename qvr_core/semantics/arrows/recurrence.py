@@ -14,7 +14,7 @@ from qvr_core.semantics.types.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SE
 from qvr_core.semantics.types.density import beside, scanned
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.model import Arrow, Fan, Scan
+from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan
 from qvr_core.semantics.types.spaces import (
     Linear,
     Named,
@@ -30,7 +30,8 @@ from qvr_core.semantics.types.spaces import (
     width,
 )
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import ArrowExpr, ArrowRef, Name, Span
+from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef
+from qvr_core.syntax.tree.names import Name, Span
 
 _BACKWARD = ("backward", "bwd", "reverse", "right_to_left")
 _FORWARD = ("forward", "fwd", "left_to_right")

@@ -25,7 +25,9 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Severity
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import MorphismDecl, Name, Option, Options, Word
+from qvr_core.syntax.tree.declarations import MorphismDecl
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.options import Option, Options, Word
 
 WouldFit = Callable[[MorphismDecl, Scope], bool]
 """Whether a declaration has no mistake; reports nothing."""

@@ -14,7 +14,8 @@ from qvr_core.semantics.types.spaces import (
     is_unknown,
     item_of,
 )
-from qvr_core.syntax.tree import MorphismDecl, ObjectExpr
+from qvr_core.syntax.tree.declarations import MorphismDecl
+from qvr_core.syntax.tree.objects import ObjectExpr
 
 
 def demand(role: str, side: str, kind: str, space: Named, expr: ObjectExpr, decl: MorphismDecl, scope: Scope) -> bool:

@@ -7,29 +7,16 @@ from collections.abc import Callable
 from qvr_core.semantics.arrows.uncounted import refuse_terms
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, DamagedEntry, ObjectEntry, Scope
-from qvr_core.semantics.types.model import Arrow, Ref
+from qvr_core.semantics.types.model.arrows import Arrow, Ref
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.printer import to_text
-from qvr_core.syntax.tree import (
-    Arith,
-    ArithArg,
-    ArithCall,
-    ArrowArg,
-    ArrowExpr,
-    ArrowRef,
-    Literal,
-    Name,
-    Number,
-    Parameter,
-    ParenArith,
-    ParenArrow,
-    Span,
-    String,
-    Unary,
-    Variable,
-)
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Literal, ParenArith, Unary, Variable
+from qvr_core.syntax.tree.arrows import ArrowArg, ArrowExpr, ArrowRef, ParenArrow
+from qvr_core.syntax.tree.declarations import Parameter
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.options import Number, String
 
 ModelArgument = int | float | str | Arrow
 

@@ -23,17 +23,8 @@ from qvr_core.semantics.types.spaces import (
     width,
 )
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    FinSetExpr,
-    ObjectExpr,
-    ObjectRef,
-    Parameter,
-    ParenObject,
-    ProductExpr,
-    ProgramHeader,
-    SeqExpr,
-    SpaceExpr,
-)
+from qvr_core.syntax.tree.declarations import Parameter, ProgramHeader
+from qvr_core.syntax.tree.objects import FinSetExpr, ObjectExpr, ObjectRef, ParenObject, ProductExpr, SeqExpr, SpaceExpr
 
 INFERRED = ("Object", "FinSet", "Nat")
 """The kinds of parameters that arguments may say."""

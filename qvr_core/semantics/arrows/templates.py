@@ -21,11 +21,15 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import TemplateCall
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, ObjectEntry, Scope, TemplateEntry, show
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
-from qvr_core.semantics.types.model import Instance, Program
+from qvr_core.semantics.types.model.arrows import Instance
+from qvr_core.semantics.types.model.programs import Program, called
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Linear, Named, Unknown, width
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, Name, Parameter, ProgramHeader, Span
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg
+from qvr_core.syntax.tree.arrows import ArrowCall
+from qvr_core.syntax.tree.declarations import Parameter, ProgramHeader
+from qvr_core.syntax.tree.names import Name, Span
 
 
 def instantiate(entry: TemplateEntry, expr: ArrowCall, scope: Scope) -> Instance | None:
@@ -83,7 +87,7 @@ def instance_of(
     arrow = _instance(entry, header, pairs, name, span, scope, numbers, lambda: spaces(inputs))
     if arrow is None:
         return nothing
-    wanted = () if renames is None else renames(arrow.program)
+    wanted = () if renames is None else renames(called(arrow))
     for key, arg in others.items():
         if key not in wanted:
             _unknown_parameter(entry, written_in_arithmetic(arg), parameters, scope, wanted)

@@ -17,17 +17,14 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import (
-    Arrow,
-    Damaged,
-    Latent,
-    Observed,
-    Sort,
-)
+from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Latent, Observed, Sort
 from qvr_core.semantics.types.spaces import (
     Named,
 )
-from qvr_core.syntax.tree import ArrowCall, MorphismDecl, Span, String
+from qvr_core.syntax.tree.arrows import ArrowCall
+from qvr_core.syntax.tree.declarations import MorphismDecl
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.options import String
 
 
 def latent(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:

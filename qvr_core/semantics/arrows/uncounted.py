@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Related
-from qvr_core.semantics.types.model import Arrow, Instance, ObserveModel, Program, Ref, ScoreModel
+from qvr_core.semantics.types.model.arrows import Arrow, Instance, Ref
+from qvr_core.semantics.types.model.programs import Program, called
+from qvr_core.semantics.types.model.steps import ObserveModel, ScoreModel
 from qvr_core.semantics.types.program_codes import UNCOUNTED_STEP
 from qvr_core.semantics.types.walk import all_steps
-from qvr_core.syntax.tree import Name
+from qvr_core.syntax.tree.names import Name
 
 
 def terms_in(program: Program) -> tuple[str, ...]:
@@ -24,7 +26,7 @@ def terms_in(program: Program) -> tuple[str, ...]:
 def terms_of(arrow: Arrow, scope: Scope) -> tuple[str, ...]:
     """Those of the program that an arrow is; of one in a larger arrow the place where it stands there has told."""
     if isinstance(arrow, Instance):
-        return terms_in(arrow.program)
+        return terms_in(called(arrow))
     entry = scope.lookup(arrow.name) if isinstance(arrow, Ref) else None
     return entry.terms if isinstance(entry, ArrowEntry) else ()
 

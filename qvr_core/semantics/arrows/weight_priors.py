@@ -9,12 +9,13 @@ from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.scope.families import declared_in
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNEXPECTED_INIT
-from qvr_core.semantics.types.model import Arrow, Weights
+from qvr_core.semantics.types.model.arrows import Arrow, Embed, Kernel, LinearMap, Ref
+from qvr_core.semantics.types.model.families import Weights
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import fold, parts
-from qvr_core.syntax.tree import ArrowArg, ArrowCall, ArrowExpr, CallValue, Number
+from qvr_core.syntax.tree.arrows import ArrowArg, ArrowCall, ArrowExpr
+from qvr_core.syntax.tree.options import CallValue, Number
 
 Prior = tuple[str, tuple[tuple[str, float], ...]]
 
@@ -65,10 +66,10 @@ def weights_of(arrow: Arrow, scope: Scope) -> tuple[Weights, ...]:
 
     def of(part: Arrow, inner: list[tuple[Weights, ...]]) -> tuple[Weights, ...]:
         match part:
-            case m.Embed(prior=tuple()) | m.LinearMap(prior=tuple()) | m.Kernel(prior=tuple()):
+            case Embed(prior=tuple()) | LinearMap(prior=tuple()) | Kernel(prior=tuple()):
                 own = _own(part, scope)
                 return () if own is None else (own,)
-            case m.Ref(name=name):
+            case Ref(name=name):
                 entry = scope.lookup(name)
                 return entry.weights if isinstance(entry, ArrowEntry) else ()
             case _:
@@ -82,7 +83,7 @@ def renamed(weights: tuple[Weights, ...], name: str) -> tuple[Weights, ...]:
     return tuple(replace(one, name=name) for one in weights)
 
 
-def _own(arrow: m.Embed | m.LinearMap | m.Kernel, scope: Scope) -> Weights | None:
+def _own(arrow: Embed | LinearMap | Kernel, scope: Scope) -> Weights | None:
     assert arrow.prior is not None
     try:
         family, arguments = arrow.prior
@@ -91,16 +92,16 @@ def _own(arrow: m.Embed | m.LinearMap | m.Kernel, scope: Scope) -> Weights | Non
         return None
 
 
-def _sets(arrow: m.Embed | m.LinearMap | m.Kernel) -> tuple[Finite, ...]:
+def _sets(arrow: Embed | LinearMap | Kernel) -> tuple[Finite, ...]:
     """The axes of a morphism's weights: of a table its elements and columns; of a linear map its outputs and inputs,
     with the bias behind the last input; all numbers in a row where there are several layers."""
     shapes = parameter_shapes(arrow)
-    if isinstance(arrow, m.Embed):
+    if isinstance(arrow, Embed):
         elements, columns = shapes["weight"]
         domain = arrow.domain.space
         nominal = domain.nominal if isinstance(domain, Finite) else None
         return (Finite(elements, nominal), Finite(columns))
-    if isinstance(arrow, m.LinearMap) and arrow.rank is None:
+    if isinstance(arrow, LinearMap) and arrow.rank is None:
         out, inside = shapes["weight"]
         return (Finite(out), Finite(inside + arrow.bias))
     return (Finite(sum(_product(shape) for shape in shapes.values())),)

@@ -8,7 +8,9 @@ from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.scope import ArrowEntry, Entry, Scope
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Related
-from qvr_core.semantics.types.model import Ascription, Constant, FamilyDraw, SampleModel, Site, ValueType, Weights
+from qvr_core.semantics.types.model.expressions import Constant, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw, Weights
+from qvr_core.semantics.types.model.steps import Ascription, SampleModel, Site
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, HIDDEN_GLOBAL, WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, product
 from qvr_core.syntax.immutable import immutable

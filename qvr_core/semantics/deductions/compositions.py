@@ -10,9 +10,12 @@ from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope
 from qvr_core.semantics.types.codes import UNUSED
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
-from qvr_core.semantics.types.model import Composition, Expr, ValueType
+from qvr_core.semantics.types.model.deductions import Composition
+from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.program_codes import COMPOSITION_RULE, UNKNOWN_COMPOSITION
-from qvr_core.syntax.tree import CompositionHeader, CompositionRule, Name, Span, Statement
+from qvr_core.syntax.tree.declarations import CompositionHeader, CompositionRule
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.units import Statement
 
 BUILTIN_COMPOSITIONS: Mapping[str, str] = {
     "product_fuzzy": "a · b and 1 − ∏(1 − x): truth values",

@@ -10,7 +10,7 @@ from qvr_core.semantics.language.options import DEDUCTION_KEYS, RULE_ATTRIBUTES,
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
-from qvr_core.semantics.types.model import Deduction, EntryModel, RuleModel, TermModel
+from qvr_core.semantics.types.model.deductions import Deduction, EntryModel, RuleModel, TermModel
 from qvr_core.semantics.types.program_codes import (
     DEDUCTION_OPTION,
     DUPLICATE_ATOM,
@@ -21,26 +21,11 @@ from qvr_core.semantics.types.program_codes import (
     UNBOUND_VARIABLE,
     UNKNOWN_START,
 )
-from qvr_core.syntax.tree import (
-    AtomsItem,
-    Attributes,
-    CallValue,
-    DeductionHeader,
-    Item,
-    LexiconEntry,
-    LexiconItem,
-    ListValue,
-    Name,
-    Number,
-    Option,
-    Placed,
-    RuleItem,
-    Statement,
-    String,
-    Term,
-    Value,
-    Word,
-)
+from qvr_core.syntax.tree.declarations import DeductionHeader, Item
+from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Option, String, Value, Word
+from qvr_core.syntax.tree.units import Placed, Statement
 
 
 @dataclass(slots=True)

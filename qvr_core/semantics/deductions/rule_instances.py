@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Rule, close
 from qvr_core.semantics.deductions.terms import Term, depth, from_model, variables
-from qvr_core.semantics.types.model import Deduction, EntryModel, RuleModel
+from qvr_core.semantics.types.model.deductions import Deduction, EntryModel, RuleModel
 from qvr_core.syntax.immutable import immutable
 
 MAX_ITEMS = 100_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from qvr_core.semantics.types.model import TermModel
+from qvr_core.semantics.types.model.deductions import TermModel
 from qvr_core.syntax.immutable import immutable
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from qvr_core.semantics.file.declarations import Checked
 from qvr_core.semantics.file.file_rules import FileRules
 from qvr_core.semantics.file.imported import Imports, Statements
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
 

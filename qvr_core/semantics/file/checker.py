@@ -28,10 +28,11 @@ from qvr_core.semantics.scope.scope import Argument, DamagedEntry, Entry, Family
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place, Severity
 from qvr_core.semantics.types.dimensions import System, is_rigid
 from qvr_core.semantics.types.failures import NOWHERE, failure
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.failures import failed_unit
 from qvr_core.syntax.statements import statement_uid, units_of
-from qvr_core.syntax.tree import Span, Statement
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement
 
 T = TypeVar("T")
 

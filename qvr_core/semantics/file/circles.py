@@ -11,7 +11,7 @@ from qvr_core.semantics.file.imported import Statements
 from qvr_core.semantics.file.references import References, mentions
 from qvr_core.semantics.types.codes import CYCLE
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Origin, Related
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     import networkx as nx

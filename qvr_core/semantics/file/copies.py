@@ -7,7 +7,9 @@ from itertools import accumulate
 
 from qvr_core.semantics.file.imported import Statements
 from qvr_core.semantics.scope.bounds import MOST_COPIES
-from qvr_core.syntax.tree import MorphismDecl, Number, Statement
+from qvr_core.syntax.tree.declarations import MorphismDecl
+from qvr_core.syntax.tree.options import Number
+from qvr_core.syntax.tree.units import Statement
 
 
 def replicas(decl: MorphismDecl) -> int | None:

@@ -7,23 +7,19 @@ from typing import Any
 
 from qvr_core.semantics.types.diagnostics import DeclarationSite
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.declarations import DeductionHeader, MorphismDecl, ObjectDecl, ProgramHeader
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import (
     CoproductExpr,
-    DeductionHeader,
     FinSetExpr,
-    MorphismDecl,
-    ObjectDecl,
     ObjectExpr,
     ParenObject,
     ProductExpr,
-    ProgramHeader,
     SeqExpr,
     Size,
     SpaceExpr,
-    Span,
-    Statement,
-    Unit,
 )
+from qvr_core.syntax.tree.units import Statement, Unit
 
 
 def placed_site(statement: Statement, site: DeclarationSite) -> tuple[int, Span] | None:

@@ -37,25 +37,16 @@ from qvr_core.semantics.scope.scope import (
 from qvr_core.semantics.types.codes import RESERVED_NAME
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.failures import failure
-from qvr_core.semantics.types.model import (
-    Arrow,
-    Composition,
-    Damaged,
-    Deduction,
-    Export,
-    LetArrow,
-    ObjectModel,
-    Program,
-    Replicated,
-    Sort,
-)
+from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Sort
+from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.file import Export, LetArrow, ObjectModel, Replicated
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
-from qvr_core.syntax.tree import (
-    ArrowExpr,
-    ArrowRef,
+from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef, ParenArrow
+from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     DeductionHeader,
     DefDecl,
@@ -65,13 +56,11 @@ from qvr_core.syntax.tree import (
     Header,
     LetDecl,
     MorphismDecl,
-    Name,
     ObjectDecl,
-    ParenArrow,
     ProgramHeader,
-    Span,
-    Statement,
 )
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.units import Statement
 
 COMPOSITION = "composition "
 """Before the name of a composition in the file's namespace."""

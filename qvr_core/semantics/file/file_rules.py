@@ -14,7 +14,9 @@ from qvr_core.semantics.scope.scope import Entry, FamilyEntry
 from qvr_core.semantics.types.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNUSED
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
 from qvr_core.syntax.statements import units_of
-from qvr_core.syntax.tree import CompositionHeader, ExportDecl, LetDecl, Name, Span, Statement
+from qvr_core.syntax.tree.declarations import CompositionHeader, ExportDecl, LetDecl
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
 

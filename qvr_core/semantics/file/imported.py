@@ -8,9 +8,10 @@ from typing import Protocol
 
 from qvr_core.semantics.scope.scope import Argument, Entry, Globals, Scope
 from qvr_core.semantics.types.diagnostics import Diagnostic
-from qvr_core.semantics.types.model import Program
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.source import Range
-from qvr_core.syntax.tree import Span, Statement
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement
 
 
 class Statements(Protocol):

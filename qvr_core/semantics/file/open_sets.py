@@ -11,7 +11,9 @@ from typing import Any, Protocol
 from qvr_core.semantics.file.references import unit_references
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
-from qvr_core.syntax.tree import FinSetExpr, ObjectDecl, ObjectExpr, ObjectRef, ParenObject, ProgramHeader, Statement
+from qvr_core.syntax.tree.declarations import ObjectDecl, ProgramHeader
+from qvr_core.syntax.tree.objects import FinSetExpr, ObjectExpr, ObjectRef, ParenObject
+from qvr_core.syntax.tree.units import Statement
 
 
 @immutable

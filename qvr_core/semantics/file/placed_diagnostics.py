@@ -14,7 +14,8 @@ from qvr_core.syntax.failures import report
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Layout, statement_uid
-from qvr_core.syntax.tree import Span, Statement, SyntaxProblem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement, SyntaxProblem
 
 
 @immutable

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from qvr_core.semantics.file.declarations import Checked
 from qvr_core.semantics.file.references import References
 from qvr_core.semantics.scope.scope import Entry
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 
 Key = tuple[int, int]
 """An equation: its statement, and its number there."""

@@ -6,42 +6,59 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
-from qvr_core.syntax import tree
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.tree import Name, Size, Span, Statement, Unit, Word
+from qvr_core.syntax.tree.arithmetic import ArithCall, Binder, Comprehension, FactorIndex, Lambda, Variable
+from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef
+from qvr_core.syntax.tree.declarations import CompositionRule, DeductionHeader, FunctionParameter, Parameter
+from qvr_core.syntax.tree.deductions import AtomsItem, LexiconEntry, LexiconItem, RuleItem
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import ObjectRef, Size, SpaceExpr
+from qvr_core.syntax.tree.options import CallValue, Option, Word
+from qvr_core.syntax.tree.steps import (
+    DataStep,
+    Draw,
+    LetStep,
+    MarginalizeStep,
+    ObserveStep,
+    PredictStep,
+    ReturnItem,
+    SampleStep,
+    ScoreStep,
+)
+from qvr_core.syntax.tree.units import Statement, Unit
 from qvr_core.syntax.walk import children
 
 # The name of something else that a node is.
 _NAMES: dict[type[Any], Callable[[Any], Name]] = {
-    tree.ObjectRef: lambda node: node.name,
-    tree.ArrowRef: lambda node: node.name,
-    tree.ArrowCall: lambda node: node.func,
-    tree.Variable: lambda node: node.name,
-    tree.ArithCall: lambda node: node.func,
-    tree.Comprehension: lambda node: node.function,
-    tree.CallValue: lambda node: node.func,
-    tree.Draw: lambda node: node.name,
-    tree.ReturnItem: lambda node: node.name,
+    ObjectRef: lambda node: node.name,
+    ArrowRef: lambda node: node.name,
+    ArrowCall: lambda node: node.func,
+    Variable: lambda node: node.name,
+    ArithCall: lambda node: node.func,
+    Comprehension: lambda node: node.function,
+    CallValue: lambda node: node.func,
+    Draw: lambda node: node.name,
+    ReturnItem: lambda node: node.name,
 }
 
 _BINDERS: dict[type[Any], Callable[[Any], tuple[Name, ...]]] = {
-    tree.SampleStep: lambda node: node.pattern.names,
-    tree.LetStep: lambda node: node.pattern.names,
-    tree.ObserveStep: lambda node: (node.name,),
-    tree.PredictStep: lambda node: (node.name,),
-    tree.DataStep: lambda node: node.names,
-    tree.MarginalizeStep: lambda node: (node.name,),
-    tree.ScoreStep: lambda node: (node.name,),
-    tree.Parameter: lambda node: (node.name,),
-    tree.Lambda: lambda node: (node.parameter,),
-    tree.FactorIndex: lambda node: (node.name,),
-    tree.Binder: lambda node: (node.name,),
-    tree.FunctionParameter: lambda node: (node.name,),
-    tree.CompositionRule: lambda node: node.parameters or (),
+    SampleStep: lambda node: node.pattern.names,
+    LetStep: lambda node: node.pattern.names,
+    ObserveStep: lambda node: (node.name,),
+    PredictStep: lambda node: (node.name,),
+    DataStep: lambda node: node.names,
+    MarginalizeStep: lambda node: (node.name,),
+    ScoreStep: lambda node: (node.name,),
+    Parameter: lambda node: (node.name,),
+    Lambda: lambda node: (node.parameter,),
+    FactorIndex: lambda node: (node.name,),
+    Binder: lambda node: (node.name,),
+    FunctionParameter: lambda node: (node.name,),
+    CompositionRule: lambda node: node.parameters or (),
 }
 
-_CLOSED = (tree.AtomsItem, tree.RuleItem, tree.LexiconItem, tree.LexiconEntry)
+_CLOSED = (AtomsItem, RuleItem, LexiconItem, LexiconEntry)
 """Lines whose names are their deduction's own."""
 
 
@@ -99,7 +116,7 @@ class StatementReferences:
     def update(self, statement: Statement) -> References:
         """What it mentions now."""
         header = statement.header
-        closed = isinstance(header.unit.node, tree.DeductionHeader)
+        closed = isinstance(header.unit.node, DeductionHeader)
         units = [header.unit] if closed else [placed.unit for placed in units_of(statement)]
         first, last = common_ends(self._units, units)
         for unit in self._units[first : len(self._units) - last]:
@@ -162,9 +179,9 @@ def _walk(node: Any) -> UnitReferences:
             continue  # the node that it stands in says what it is
         if kind is Word or (kind is Size and isinstance(item.value, str)):
             found.append((item.text if kind is Word else item.value, item.span))
-        elif kind is tree.SpaceExpr:
+        elif kind is SpaceExpr:
             pending += reversed(item.sizes)
-        elif kind is not tree.Option or item.key.text != "role":
+        elif kind is not Option or item.key.text != "role":
             if (name := _NAMES.get(kind)) is not None:
                 named = name(item)
                 found.append((named.text, named.span))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import LetModel, Program, ScoreModel, StepModel
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import LetModel, ScoreModel, StepModel
 from qvr_core.semantics.types.walk import all_steps
 
 

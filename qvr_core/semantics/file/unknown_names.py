@@ -15,7 +15,7 @@ from qvr_core.semantics.scope.scope import DamagedEntry, Entry, UnknownName
 from qvr_core.semantics.types.codes import UNKNOWN_NAME
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Statement
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Fan,
+    FromData,
+    Identity,
+    Last,
+    MeanOverTime,
+    Repeat,
+    Residual,
+    Scan,
+    Stack,
+)
 from qvr_core.syntax.immutable import immutable
 
 
@@ -22,7 +33,7 @@ class Combinator:
     """
 
     name: str
-    node: type[m.Arrow]
+    node: type[Arrow]
     call: str
     summary: str
     rule: str
@@ -43,7 +54,7 @@ COMBINATORS: Mapping[str, Combinator] = {
     for combinator in (
         Combinator(
             "fan",
-            m.Fan,
+            Fan,
             "fan(f1, …, fn)",
             "Feeds one input to every branch and puts their results side by side.",
             "f_i : A ~ B_i give A ~ B_1 * … * B_n",
@@ -53,7 +64,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "scan",
-            m.Scan,
+            Scan,
             "scan(cell, emit=all, direction=backward, init=learned)",
             "Folds a cell over a sequence: the final state, or with `emit=all` every state.",
             "cell : A * S ~ S gives Seq A ~ S",
@@ -69,7 +80,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "stack",
-            m.Stack,
+            Stack,
             "stack(f, n)",
             "n fresh copies of an arrow, one after the other.",
             "f : A ~ A gives A ~ A",
@@ -80,7 +91,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "repeat",
-            m.Repeat,
+            Repeat,
             "repeat(f, n)",
             "The same arrow n times; without n the count comes at run time as `n_steps=`.",
             "f : A ~ A gives A ~ A",
@@ -91,7 +102,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "residual",
-            m.Residual,
+            Residual,
             "residual(f)",
             "Adds the input to the result: x + f(x).",
             "f : A => A gives A => A",
@@ -102,7 +113,7 @@ COMBINATORS: Mapping[str, Combinator] = {
         ),
         Combinator(
             "identity",
-            m.Identity,
+            Identity,
             "identity(A)",
             "Gives its input back.",
             "A => A",
@@ -110,13 +121,13 @@ COMBINATORS: Mapping[str, Combinator] = {
             (("A", "an object"),),
             "identity(${1:A})",
         ),
-        Combinator("last", m.Last, "last", "The last element of a sequence.", "Seq A => A", "none"),
+        Combinator("last", Last, "last", "The last element of a sequence.", "Seq A => A", "none"),
         Combinator(
-            "mean_over_time", m.MeanOverTime, "mean_over_time", "The mean over the length axis.", "Seq A => A", "none"
+            "mean_over_time", MeanOverTime, "mean_over_time", "The mean over the length axis.", "Seq A => A", "none"
         ),
         Combinator(
             "from_data",
-            m.FromData,
+            FromData,
             'from_data("name")',
             "A tensor that is supplied at run time under a name.",
             "a tensor arrow",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, Support, bounded
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
-from qvr_core.semantics.types.model import DeclaredFamily, DeclaredParameter, FamilyDraw
+from qvr_core.semantics.types.model.families import DeclaredFamily, DeclaredParameter, FamilyDraw
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space, width
 
 

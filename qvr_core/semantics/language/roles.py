@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from qvr_core.semantics.types.model import Sort
+from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.syntax.immutable import immutable
 
 ValueKind = Literal["positive", "fraction", "count", "flag", "word", "prior"]

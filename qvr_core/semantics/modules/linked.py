@@ -8,7 +8,7 @@ from typing import Any
 
 from qvr_core.semantics.modules.module import Module
 from qvr_core.syntax.placing import SERIAL_BITS
-from qvr_core.syntax.tree import Placed, Statement
+from qvr_core.syntax.tree.units import Placed, Statement
 
 FIRST_SERIAL = 1 << 40
 """Of the statements of other files: no text has as many of its own."""

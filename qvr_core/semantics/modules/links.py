@@ -24,7 +24,9 @@ from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
 from qvr_core.syntax.placing import SERIAL_BITS, statement_uid, units_of
 from qvr_core.syntax.source import Range
 from qvr_core.syntax.statements import Layout
-from qvr_core.syntax.tree import ImportDecl, Span, Statement
+from qvr_core.syntax.tree.declarations import ImportDecl
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Statement
 
 Changes = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[str, ...]]
 """Statements removed, added, changed, and names that mean something else since imports fail to bring them."""

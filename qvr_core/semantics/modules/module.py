@@ -14,7 +14,8 @@ from qvr_core.semantics.file.references import References
 from qvr_core.semantics.types.diagnostics import Diagnostic, Severity
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import Layout
-from qvr_core.syntax.tree import ImportDecl, Statement
+from qvr_core.syntax.tree.declarations import ImportDecl
+from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.semantics.file.checker import FileChecker

@@ -7,24 +7,39 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
 from qvr_core.semantics.file.references import unit_references
-from qvr_core.syntax import tree
-from qvr_core.syntax.tree import Name, Placed, Size, Statement, Unit, Word
+from qvr_core.syntax.tree.arithmetic import ArithCall, Comprehension, Field, MethodCall, Variable
+from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef, PostfixExpr
+from qvr_core.syntax.tree.declarations import (
+    DeductionHeader,
+    DefDecl,
+    DefHeader,
+    FamilyHeader,
+    LetDecl,
+    MorphismDecl,
+    ObjectDecl,
+    ProgramHeader,
+)
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import ObjectRef, Size
+from qvr_core.syntax.tree.options import CallValue, Option, Word
+from qvr_core.syntax.tree.steps import Draw, ReturnItem
+from qvr_core.syntax.tree.units import Placed, Statement, Unit
 
 # The field of a node that names something declared elsewhere.
 _NAMED: dict[type[Any], str] = {
-    tree.ObjectRef: "name",
-    tree.ArrowRef: "name",
-    tree.ArrowCall: "func",
-    tree.Variable: "name",
-    tree.ArithCall: "func",
-    tree.Comprehension: "function",
-    tree.CallValue: "func",
-    tree.Draw: "name",
-    tree.ReturnItem: "name",
+    ObjectRef: "name",
+    ArrowRef: "name",
+    ArrowCall: "func",
+    Variable: "name",
+    ArithCall: "func",
+    Comprehension: "function",
+    CallValue: "func",
+    Draw: "name",
+    ReturnItem: "name",
 }
 _DECLARING = (
-    *(tree.ObjectDecl, tree.MorphismDecl, tree.LetDecl, tree.ProgramHeader),
-    *(tree.DefDecl, tree.DefHeader, tree.FamilyHeader, tree.DeductionHeader),
+    *(ObjectDecl, MorphismDecl, LetDecl, ProgramHeader),
+    *(DefDecl, DefHeader, FamilyHeader, DeductionHeader),
 )
 
 
@@ -78,14 +93,14 @@ class Renaming:
             items = cast("tuple[Any, ...]", node)
             new = tuple([self._node(item) for item in items])
             return items if all(a is b for a, b in zip(items, new, strict=True)) else new
-        if isinstance(node, Name | tree.Span) or not is_dataclass(node) or isinstance(node, type):
+        if isinstance(node, Name | Span) or not is_dataclass(node) or isinstance(node, type):
             return node
         if isinstance(node, Word):
             return node if node.text not in self.names else Word(self.names[node.text], node.span)
         if isinstance(node, Size):
             known = isinstance(node.value, str) and node.value in self.names
             return Size(self.names[str(node.value)], node.span) if known else node
-        if isinstance(node, tree.Option) and node.key.text == "role":
+        if isinstance(node, Option) and node.key.text == "role":
             return node
         joined = self._joined(node)
         if joined is not None:
@@ -107,20 +122,18 @@ class Renaming:
     def _joined(self, node: Any) -> Any:
         """`l.block` as one name, where `l` is a prefix; None for any other node."""
         match node:
-            case tree.PostfixExpr(tree.ArrowRef(prefix), attribute, args, span) if prefix.text in self.prefixes:
+            case PostfixExpr(ArrowRef(prefix), attribute, args, span) if prefix.text in self.prefixes:
                 name = _dotted(prefix, attribute)
-                return tree.ArrowRef(name) if args is None else tree.ArrowCall(name, args, span)
-            case tree.Field(tree.Variable(prefix), attribute) if prefix.text in self.prefixes:
-                return tree.Variable(_dotted(prefix, attribute))
-            case tree.MethodCall(tree.Variable(prefix), attribute, args, span) if prefix.text in self.prefixes:
-                return tree.ArithCall(_dotted(prefix, attribute), args, span)
-            case tree.Draw(_, args, tree.PostfixExpr(tree.ArrowRef(prefix), attribute, None), span) if (
-                prefix.text in self.prefixes
-            ):
-                return tree.Draw(_dotted(prefix, attribute), args, None, span)
+                return ArrowRef(name) if args is None else ArrowCall(name, args, span)
+            case Field(Variable(prefix), attribute) if prefix.text in self.prefixes:
+                return Variable(_dotted(prefix, attribute))
+            case MethodCall(Variable(prefix), attribute, args, span) if prefix.text in self.prefixes:
+                return ArithCall(_dotted(prefix, attribute), args, span)
+            case Draw(_, args, PostfixExpr(ArrowRef(prefix), attribute, None), span) if prefix.text in self.prefixes:
+                return Draw(_dotted(prefix, attribute), args, None, span)
             case _:
                 return None
 
 
 def _dotted(prefix: Name, attribute: Name) -> Name:
-    return Name(f"{prefix.text}.{attribute.text}", tree.Span(prefix.span.start, attribute.span.end))
+    return Name(f"{prefix.text}.{attribute.text}", Span(prefix.span.start, attribute.span.end))

@@ -21,7 +21,8 @@ from qvr_core.semantics.types.codes import (
     UNKNOWN_IMPORT,
 )
 from qvr_core.semantics.types.diagnostics import Code, DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
-from qvr_core.syntax.tree import ImportDecl, ImportItem, Name, Span
+from qvr_core.syntax.tree.declarations import ImportDecl, ImportItem
+from qvr_core.syntax.tree.names import Name, Span
 
 
 class Library(Protocol):

@@ -9,7 +9,7 @@ from qvr_core.semantics.modules.table import Library
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
 from qvr_core.semantics.types.failures import NOWHERE, failure
 from qvr_core.syntax.statements import Layout
-from qvr_core.syntax.tree import ImportDecl
+from qvr_core.syntax.tree.declarations import ImportDecl
 
 
 class Unlinked(Links):

@@ -16,11 +16,12 @@ from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
 from qvr_core.semantics.types.intervals import INFINITE, Interval
-from qvr_core.semantics.types.model import Bound, Constant, Expr, Window
+from qvr_core.semantics.types.model.expressions import Bound, Constant, Expr, Window
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT
 from qvr_core.semantics.types.spaces import Constrained, Real
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ListArith, ParenArith, Span, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, ListArith, ParenArith, Variable
+from qvr_core.syntax.tree.names import Span
 
 
 @immutable

@@ -24,7 +24,9 @@ from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, ObjectEntry
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.codes import UNKNOWN_FAMILY, UNSUPPORTED
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
-from qvr_core.semantics.types.model import Arrow, ArrowDraw, Damaged, Data, Expr, Instance, ValueType
+from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Instance
+from qvr_core.semantics.types.model.expressions import Data, Expr, ValueType
+from qvr_core.semantics.types.model.steps import ArrowDraw
 from qvr_core.semantics.types.program_codes import (
     ANONYMOUS_DRAW,
     ARGUMENT_MISMATCH,
@@ -35,7 +37,10 @@ from qvr_core.semantics.types.program_codes import (
 from qvr_core.semantics.types.spaces import Dim, Finite, Named, Seq, Space, Unknown, factors_of, product
 from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ArithArg, ArrowCall, ArrowExpr, Draw, Name, ParenArith, TensorExpr, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ParenArith, Variable
+from qvr_core.syntax.tree.arrows import ArrowCall, ArrowExpr, TensorExpr
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.steps import Draw
 from qvr_core.syntax.walk import walk as walk_tree
 
 

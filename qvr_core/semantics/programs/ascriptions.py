@@ -14,7 +14,8 @@ from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Related
-from qvr_core.semantics.types.model import Ascription, ValueType
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.steps import Ascription
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, PLATE_MISMATCH, STEP_OPTION, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import (
     Constrained,
@@ -35,7 +36,8 @@ from qvr_core.semantics.types.spaces import (
 )
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import ObjectExpr, Span
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import ObjectExpr
 
 
 @immutable

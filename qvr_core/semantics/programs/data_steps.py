@@ -8,7 +8,7 @@ from qvr_core.semantics.arrows.objects import check_object_expr, written
 from qvr_core.semantics.arrows.options import removal
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import ValueType
+from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.program_codes import DATA_DECLARATION, STEP_OPTION
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
@@ -22,7 +22,9 @@ from qvr_core.semantics.types.spaces import (
     Unknown,
 )
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import DataStep, ObjectExpr, ObjectRef, ParenObject, ProductExpr, SeqExpr, SpaceExpr, Span
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import ObjectExpr, ObjectRef, ParenObject, ProductExpr, SeqExpr, SpaceExpr
+from qvr_core.syntax.tree.steps import DataStep
 
 NUMBERS: dict[str, tuple[Space, str]] = {"Nat": (Real((1,), low=0.0), "count"), "Bool": (Finite(2), "bool")}
 """Kinds of numbers that only data have: their space, and how `DataName.numbers` calls them."""

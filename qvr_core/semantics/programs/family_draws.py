@@ -31,10 +31,13 @@ from qvr_core.semantics.scope.families import declared_in, family_named
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Constant, Expr, FamilyDraw, ValueType
+from qvr_core.semantics.types.model.expressions import Constant, Expr, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Named, Real, Seq, Space, Unknown, add
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ArithArg, Draw, Span
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.steps import Draw
 
 
 @immutable

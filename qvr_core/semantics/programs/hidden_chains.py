@@ -27,31 +27,23 @@ from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepC
 from qvr_core.semantics.scope.predictions import report_predict_inside
 from qvr_core.semantics.types.axes import axis_of, set_of
 from qvr_core.semantics.types.density import EXACT
-from qvr_core.semantics.types.model import (
-    Ascription,
-    Chain,
-    Expr,
-    FamilyDraw,
-    MarginalizeModel,
-    Site,
-    StepModel,
-    ValueType,
-)
+from qvr_core.semantics.types.model.expressions import Expr, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Ascription, Chain, MarginalizeModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.steps import (
     DataStep,
-    Item,
     LetStep,
     MarginalizeStep,
-    Name,
     ObserveStep,
-    Placed,
     PredictStep,
     SampleStep,
     ScoreStep,
-    Span,
 )
+from qvr_core.syntax.tree.units import Placed
 
 Bindings = list[tuple[str, Binding]]
 

@@ -46,28 +46,17 @@ from qvr_core.semantics.scope.unsupported import refuse_matrices, refuse_matrix_
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.intervals import ANYTHING
-from qvr_core.semantics.types.model import (
-    Chain,
-    Expr,
-    IndexedValue,
-    LetModel,
-    Start,
-    ValueType,
-)
+from qvr_core.semantics.types.model.expressions import Expr, ValueType
+from qvr_core.semantics.types.model.steps import Chain, IndexedValue, LetModel, Start
 from qvr_core.semantics.types.program_codes import (
     AXES_MISMATCH,
     INDEX_MISMATCH,
     STEP_OPTION,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Constrained, Finite, Named, Real, Unknown, is_finite, product
-from qvr_core.syntax.tree import (
-    Arith,
-    LetStep,
-    Name,
-    ObserveStep,
-    PredictStep,
-    SampleStep,
-)
+from qvr_core.syntax.tree.arithmetic import Arith
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.steps import LetStep, ObserveStep, PredictStep, SampleStep
 
 Bindings = list[tuple[str, Binding]]
 Indexed = SampleStep | ObserveStep | PredictStep

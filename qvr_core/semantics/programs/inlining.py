@@ -16,18 +16,25 @@ from qvr_core.semantics.programs.data_agreement import other_type
 from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry, TemplateEntry
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.model import DataName, Expr, Instance, LetModel, Program, StepModel, ValueType
+from qvr_core.semantics.types.model.arrows import ArrowBase, Instance
+from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, FactorTable, Function, ValueType
+from qvr_core.semantics.types.model.programs import DataName, Program, called
+from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, SampleModel, ScoreModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, DATA_MISMATCH, TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
 from qvr_core.semantics.types.walk import all_steps
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import ArithArg, Name, ObjectExpr, ObjectRef, ParenArith, SampleStep, Span, Variable
+from qvr_core.syntax.tree.arithmetic import ArithArg, ParenArith, Variable
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import ObjectExpr, ObjectRef
+from qvr_core.syntax.tree.steps import SampleStep
 
 Bindings = list[tuple[str, Binding]]
 
+MODEL = Program.__module__.rpartition(".")[0]
+"""The package whose classes are the nodes of the model."""
 _WORD = re.compile(r"\w+")
 
 
@@ -52,7 +59,7 @@ def inlined(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings] | 
     arrow, names = call.arrow, step.pattern.names
     if not isinstance(arrow, Instance) or arrow.program.uses_input or call.inputs:
         return None
-    program = arrow.program
+    program = called(arrow)
     if len(program.returns) != len(names) or (program.tupled and not step.pattern.brackets):
         return None
     if isinstance(step.space, ObjectRef):
@@ -92,7 +99,7 @@ def bound_names(steps: Sequence[StepModel]) -> list[str]:
         match step:
             case LetModel(names=names):
                 found.update(dict.fromkeys(names))
-            case m.ScoreModel(name=name):
+            case ScoreModel(name=name):
                 found[name] = None
             case _:
                 found[step.site.name] = None
@@ -102,20 +109,20 @@ def bound_names(steps: Sequence[StepModel]) -> list[str]:
 
 def own_steps(program: Program) -> list[StepModel]:
     """The steps that are written; weights with a prior are those of the program that applies them last of all."""
-    return [step for step in program.steps if not (isinstance(step, m.SampleModel) and step.site.weights)]
+    return [step for step in program.steps if not (isinstance(step, SampleModel) and step.site.weights)]
 
 
 def data_of(program: Program) -> list[str]:
     """What a call of the template may name: its data, and what it observes."""
     if program.uses_input:
         return []
-    observed = [step.site.name for step in all_steps(program.steps) if isinstance(step, m.ObserveModel)]
+    observed = [step.site.name for step in all_steps(program.steps) if isinstance(step, ObserveModel)]
     return list(dict.fromkeys([*(item.name for item in program.data), *observed]))
 
 
 def _renaming(label: str, arrow: Instance, given: Mapping[str, ArithArg], ctx: StepContext) -> Renaming | None:
-    program, arguments = arrow.program, arrow.arguments
-    observed = {step.site.name for step in all_steps(program.steps) if isinstance(step, m.ObserveModel)}
+    program, arguments = called(arrow), arrow.arguments
+    observed = {step.site.name for step in all_steps(program.steps) if isinstance(step, ObserveModel)}
     names = {name: f"{label}.{name}" for name in bound_names(own_steps(program))}
     data: dict[str, Expr] = {}
     declared = {item.name: without_aligned(item) for item in program.data}
@@ -203,7 +210,7 @@ def _placed(
         named = Named(Unknown() if kind.space is None else kind.space, structure(kind.space or Unknown()))
         bindings.append((name.text, Binding("sample", kind, named, place, range=replace(lies, sources=sources))))
         if drawn is None:
-            value = m.Bound(type=kind, origin=place, name=renaming.names.get(returned, returned))
+            value = Bound(type=kind, origin=place, name=renaming.names.get(returned, returned))
             steps.append(LetModel(names=(name.text,), value=value, origin=place))
     whole = next((one for one in steps if drawn is not None and _is_site(one, label)), steps[-1])
     if drawn is not None:
@@ -218,45 +225,45 @@ def _drawn_alone(program: Program) -> str | None:
     if len(program.returns) != 1:
         return None
     name = program.returns[0][1]
-    found = any(isinstance(step, m.SampleModel) and step.site.name == name for step in program.steps)
+    found = any(isinstance(step, SampleModel) and step.site.name == name for step in program.steps)
     return name if found else None
 
 
 def _is_site(step: StepModel, name: str) -> bool:
-    return isinstance(step, m.SampleModel) and step.site.name == name
+    return isinstance(step, SampleModel) and step.site.name == name
 
 
 def _moved(step: StepModel, origin: Origin) -> StepModel:
-    assert isinstance(step, m.SampleModel)
-    return m.SampleModel(site=replace(step.site, origin=origin))
+    assert isinstance(step, SampleModel)
+    return SampleModel(site=replace(step.site, origin=origin))
 
 
 def _renamed(node: Any, renaming: Renaming) -> Any:
     """A node of the typed model with other names; arrows are left alone, their names are the file's."""
     match node:
-        case m.Bound(name=name) | m.Data(name=name) if name in renaming.data:
+        case Bound(name=name) | Data(name=name) if name in renaming.data:
             return renaming.data[name]
-        case m.Bound(name=name) | m.Data(name=name):
+        case Bound(name=name) | Data(name=name):
             return replace(node, name=renaming.names.get(name, name))
-        case m.Function(parameter=name):
+        case Function(parameter=name):
             return _each(node, _without(renaming, [name]))
-        case m.FactorTable(indices=indices):
+        case FactorTable(indices=indices):
             return _each(node, _without(renaming, [name for name, _ in indices]))
         case LetModel(names=names):
             made = replace(_each(node, renaming), names=tuple(renaming.names[name] for name in names))
             return made if made.indexed is None else replace(made, value=made.indexed.values[0])
-        case m.ScoreModel(name=name):
+        case ScoreModel(name=name):
             return replace(_each(node, renaming), name=renaming.names[name])
-        case m.Site(name=name, bound=bound):
+        case Site(name=name, bound=bound):
             held = tuple((renaming.names[one], named) for one, named in bound)
             return replace(_each(replace(node, bound=()), renaming), name=renaming.names[name], bound=held)
         case tuple():
             return tuple(_renamed(one, renaming) for one in cast(tuple[Any, ...], node))
         case Named(written=written):
             return replace(node, written=_WORD.sub(lambda found: renaming.sets.get(found[0], found[0]), written))
-        case m.ArrowBase() | Origin() | ValueType():
+        case ArrowBase() | Origin() | ValueType():
             return node
-        case _ if is_dataclass(node) and type(node).__module__ == m.__name__:
+        case _ if is_dataclass(node) and type(node).__module__.startswith(MODEL):
             return _each(node, renaming)
         case _:
             return node

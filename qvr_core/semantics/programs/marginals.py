@@ -28,16 +28,15 @@ from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.expressions import Constant, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import (
     Ascription,
-    Constant,
-    FamilyDraw,
     MarginalizeModel,
     ObserveModel,
     SampleModel,
     Site,
     StepModel,
-    ValueType,
 )
 from qvr_core.semantics.types.program_codes import (
     ASCRIPTION_MISMATCH,
@@ -58,22 +57,19 @@ from qvr_core.semantics.types.spaces import (
     item_of,
 )
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    Arith,
+from qvr_core.syntax.tree.arithmetic import Arith, Gather, Variable
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.steps import (
     DataStep,
-    Gather,
-    Item,
     LetStep,
     MarginalizeStep,
-    Name,
     ObserveStep,
-    Placed,
     PredictStep,
     SampleStep,
     ScoreStep,
-    Span,
-    Variable,
 )
+from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.walk import walk
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from qvr_core.semantics.arrows.parameters import UnknownSize, own_count
 from qvr_core.semantics.deductions.rule_instances import weight_count
-from qvr_core.semantics.types import model as m
-from qvr_core.semantics.types.model import Arrow, Model
+from qvr_core.semantics.types.model.arrows import Arrow, ArrowBase, Instance, Ref, Stack
+from qvr_core.semantics.types.model.expressions import DeductionRef
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import arrow_named, parts, until_arrows, walk
 
 MOST_VISITED = 1_000_000
@@ -24,7 +26,7 @@ class _UsedUp(Exception):
     pass
 
 
-def parameter_count(model: Model, arrow: Arrow | m.Program, budget: Budget | None = None) -> int | None:
+def parameter_count(model: Model, arrow: Arrow | Program, budget: Budget | None = None) -> int | None:
     """Learned numbers in an arrow; None while a size is unknown, or the weights of a deduction are (`weight_count`),
     and where the budget is used up.
 
@@ -36,7 +38,7 @@ def parameter_count(model: Model, arrow: Arrow | m.Program, budget: Budget | Non
         return None
 
 
-def _count(model: Model, root: Arrow | m.Program, seen: set[str], budget: Budget) -> int:
+def _count(model: Model, root: Arrow | Program, seen: set[str], budget: Budget) -> int:
     total = 0
     pending = [root]
     while pending:
@@ -44,19 +46,19 @@ def _count(model: Model, root: Arrow | m.Program, seen: set[str], budget: Budget
         if budget.left < 0:
             raise _UsedUp
         match pending.pop():
-            case m.Program() as program:
+            case Program() as program:
                 for node in walk(program, until_arrows):
-                    if isinstance(node, m.ArrowBase):
+                    if isinstance(node, ArrowBase):
                         pending.append(node)
-                    elif isinstance(node, m.DeductionRef):
+                    elif isinstance(node, DeductionRef):
                         total += _weights(model, node.name, seen)
-            case m.Ref(name=name):
+            case Ref(name=name):
                 target = None if name in seen else arrow_named(model, name)
                 seen.add(name)
                 pending += [] if target is None else [target]
-            case m.Instance(program=program):
+            case Instance(program=Program() as program):
                 pending.append(program)
-            case m.Stack(body=body, count=count):
+            case Stack(body=body, count=count):
                 # Fresh copies: what is shared inside one layer counts once in it, and once more in the next.
                 total += count * _count(model, body, set(), budget)
             case arrow:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from qvr_core.semantics.programs.step_results import Block
 from qvr_core.semantics.types.density import DETERMINISTIC
-from qvr_core.semantics.types.model import Density, ObserveModel, SampleModel
+from qvr_core.semantics.types.model.arrows import Density
+from qvr_core.semantics.types.model.steps import ObserveModel, SampleModel
 
 
 def program_density(blocks: Sequence[Block], returned: Sequence[str]) -> Density:

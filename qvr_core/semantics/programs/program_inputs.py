@@ -11,7 +11,9 @@ from qvr_core.semantics.arrows.template_arguments import check_default, role_of,
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding
 from qvr_core.semantics.scope.scope import RIGID, Argument, ArrowEntry, Entry, ObjectEntry, Scope
 from qvr_core.semantics.types.density import EXACT
-from qvr_core.semantics.types.model import Input, Sort, TemplateParameter, ValueType
+from qvr_core.semantics.types.model.arrows import Sort
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.programs import Input, TemplateParameter
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, PROGRAM_INPUTS
 from qvr_core.semantics.types.spaces import (
     Finite,
@@ -25,14 +27,9 @@ from qvr_core.semantics.types.spaces import (
     sequence_of,
 )
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    ObjectExpr,
-    Parameter,
-    ParenObject,
-    ProductExpr,
-    ProgramHeader,
-    Span,
-)
+from qvr_core.syntax.tree.declarations import Parameter, ProgramHeader
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import ObjectExpr, ParenObject, ProductExpr
 
 
 @immutable

@@ -11,12 +11,16 @@ from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope, respelt
 from qvr_core.semantics.types.deterministic import deterministic
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
-from qvr_core.semantics.types.model import Bound, Data, DataName, Expr, Extent, Program, ValueType
+from qvr_core.semantics.types.model.arrows import Extent
+from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, ValueType
+from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, PROGRAM_OPTION, TOO_FEW_POSITIONS
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, has_seq
 from qvr_core.semantics.types.summed import lets_of
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import ListValue, Name, Option, ProgramHeader, Span, Word
+from qvr_core.syntax.tree.declarations import ProgramHeader
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.options import ListValue, Option, Word
 
 DEFAULT_POSITIONS = ROLES["position"].options["max_length"].default
 

@@ -23,7 +23,9 @@ from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding, FreeName
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import RESERVED_NAME
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
-from qvr_core.semantics.types.model import Ascription, DataName, LetModel, SampleModel, ValueType
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.programs import DataName
+from qvr_core.semantics.types.model.steps import Ascription, LetModel, SampleModel
 from qvr_core.semantics.types.program_codes import (
     BOUND_TWICE,
     HIDDEN_GLOBAL,
@@ -36,7 +38,9 @@ from qvr_core.semantics.types.program_codes import (
     USED_BEFORE_BOUND,
 )
 from qvr_core.semantics.types.spaces import Finite
-from qvr_core.syntax.tree import Item, Placed, Span
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import Placed
 
 
 @dataclass(slots=True)

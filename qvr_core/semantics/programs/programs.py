@@ -48,21 +48,19 @@ from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
 from qvr_core.semantics.types.deterministic import deterministic
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
-from qvr_core.semantics.types.model import NO_STAGES, Program, Sort, ValueType
+from qvr_core.semantics.types.model.arrows import NO_STAGES, Sort
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.types.spaces import Named, Unknown
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
-from qvr_core.syntax.tree import (
-    Item,
-    Placed,
-    ProgramHeader,
-    ReturnStep,
-    Size,
-    Span,
-    Statement,
-    Variable,
-)
+from qvr_core.syntax.tree.arithmetic import Variable
+from qvr_core.syntax.tree.declarations import Item, ProgramHeader
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import Size
+from qvr_core.syntax.tree.steps import ReturnStep
+from qvr_core.syntax.tree.units import Placed, Statement
 from qvr_core.syntax.walk import walk as walk_tree
 
 _memories: WeakKeyDictionary[Globals, dict[str, Memory]] = WeakKeyDictionary()

@@ -26,7 +26,8 @@ from qvr_core.semantics.types.spaces import (
     sequence_of,
 )
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Name, ReturnItem, ReturnStep, Span
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.steps import ReturnItem, ReturnStep
 
 
 @immutable

@@ -10,7 +10,7 @@ from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types import intervals
 from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, UNIT, Interval
-from qvr_core.semantics.types.model import ArrowDraw
+from qvr_core.semantics.types.model.steps import ArrowDraw
 
 
 def drawn_range(kind: str, site: TypedSite, ctx: StepContext) -> Interval:

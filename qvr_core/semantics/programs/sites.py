@@ -22,17 +22,14 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN
 from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.density import EXACT
-from qvr_core.semantics.types.model import (
-    ArrowDraw,
-    Ascription,
-    Damaged,
-    Data,
-    Expr,
-    ValueType,
-)
+from qvr_core.semantics.types.model.arrows import Damaged
+from qvr_core.semantics.types.model.expressions import Data, Expr, ValueType
+from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
-from qvr_core.syntax.tree import Draw, DrawStep, MarginalizeStep, Name, ObjectExpr, ObserveStep, PredictStep, SampleStep
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.objects import ObjectExpr
+from qvr_core.syntax.tree.steps import Draw, DrawStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
 
 
 def check_site(

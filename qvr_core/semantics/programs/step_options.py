@@ -16,25 +16,14 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, respelt
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Expr
+from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    Arith,
-    ListArith,
-    ListValue,
-    Literal,
-    Name,
-    Number,
-    ObjectRef,
-    Option,
-    Options,
-    Span,
-    Value,
-    Variable,
-    Word,
-)
+from qvr_core.syntax.tree.arithmetic import Arith, ListArith, Literal, Variable
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import ObjectRef
+from qvr_core.syntax.tree.options import ListValue, Number, Option, Options, Value, Word
 
 
 @immutable

@@ -16,24 +16,22 @@ from qvr_core.semantics.programs.undeclared.aligned_data import Alongside
 from qvr_core.semantics.scope.environment import Binding, FreeName
 from qvr_core.semantics.scope.scope import Argument, Entry, Equation, Globals, Scope, UnknownName
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
-from qvr_core.semantics.types.model import (
-    NO_STAGES,
-    DataName,
-    Density,
+from qvr_core.semantics.types.model.arrows import NO_STAGES, Density, Stages
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.programs import DataName, Program
+from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
     PredictModel,
-    Program,
     SampleModel,
     ScoreModel,
-    Stages,
     StepModel,
-    ValueType,
 )
 from qvr_core.semantics.types.spaces import Linear, sizes
 from qvr_core.semantics.types.walk import sites
-from qvr_core.syntax.tree import Item, Placed, Statement
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.units import Placed, Statement
 
 
 @dataclass(slots=True)

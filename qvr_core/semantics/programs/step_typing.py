@@ -23,21 +23,20 @@ from qvr_core.semantics.scope.predictions import follow_predictions
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.failures import failure
-from qvr_core.semantics.types.model import ONE_STAGE
-from qvr_core.syntax.tree import (
+from qvr_core.semantics.types.model.arrows import ONE_STAGE
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.steps import (
     DataStep,
-    Item,
     LetStep,
     MarginalizeStep,
     ObserveStep,
-    Placed,
     PredictStep,
     ReturnStep,
     SampleStep,
     ScoreStep,
-    Span,
-    Statement,
 )
+from qvr_core.syntax.tree.units import Placed, Statement
 
 DISCARD = "_"
 """In a pattern: a part that nobody wants."""

@@ -16,33 +16,20 @@ from qvr_core.semantics.programs.sites import arrow_site, check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.model import (
-    Bound,
-    Builtin,
-    DeductionRef,
-    Expr,
-    Function,
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, DeductionRef, Expr, Function, ValueType
+from qvr_core.semantics.types.model.steps import (
     LetModel,
     ObserveModel,
     PredictModel,
     SampleModel,
     ScoreModel,
     StepModel,
-    ValueType,
 )
 from qvr_core.semantics.types.program_codes import PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import Named, Product, Seq, Space, Unknown
-from qvr_core.syntax.tree import (
-    Lambda,
-    LetStep,
-    Name,
-    ObserveStep,
-    ParenArith,
-    Pattern,
-    PredictStep,
-    SampleStep,
-    ScoreStep,
-)
+from qvr_core.syntax.tree.arithmetic import Lambda, ParenArith
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.steps import LetStep, ObserveStep, Pattern, PredictStep, SampleStep, ScoreStep
 
 Bindings = list[tuple[str, Binding]]
 

@@ -9,10 +9,15 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
-from qvr_core.semantics.types.model import Arrow, DataName, Expr, StepModel, ValueType
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.expressions import Expr, ValueType
+from qvr_core.semantics.types.model.programs import DataName
+from qvr_core.semantics.types.model.steps import StepModel
 from qvr_core.semantics.types.spaces import Finite, Named
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Arith, ArithArg, ArithCall, Item, Lambda, Name, Span
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Lambda
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Name, Span
 
 
 @immutable

@@ -8,7 +8,7 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
 from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope
-from qvr_core.semantics.types.model import DeclaredFamily
+from qvr_core.semantics.types.model.families import DeclaredFamily
 
 
 def family_named(name: str, scope: Scope) -> Family | None:

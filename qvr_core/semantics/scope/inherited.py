@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.arrows import (
     ANY_LENGTH,
     NO_STAGES,
     ONE_STAGE,
@@ -27,6 +27,7 @@ from qvr_core.semantics.types.model import (
     Stages,
     TakeFactor,
 )
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import fold, parts
 
 
@@ -97,7 +98,7 @@ def data_of(arrow: Arrow, scope: Scope) -> tuple[str, ...]:
 
     def of(part: Arrow, inner: list[tuple[str, ...]]) -> tuple[str, ...]:
         match part:
-            case Instance(program=program):
+            case Instance(program=Program() as program):
                 return tuple(item.name for item in program.data)
             case Ref(name=name):
                 entry = scope.lookup(name)

@@ -7,10 +7,13 @@ from dataclasses import replace
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin, Related
-from qvr_core.semantics.types.model import Bound, StepModel
+from qvr_core.semantics.types.model.expressions import Bound
+from qvr_core.semantics.types.model.steps import StepModel
 from qvr_core.semantics.types.program_codes import PREDICTED_VALUE
 from qvr_core.semantics.types.walk import all_steps, operands, values, walk
-from qvr_core.syntax.tree import Item, LetStep, PredictStep, Span
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.steps import LetStep, PredictStep
 
 Bindings = list[tuple[str, Binding]]
 

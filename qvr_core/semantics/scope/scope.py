@@ -29,25 +29,15 @@ from qvr_core.semantics.types.diagnostics import (
     Related,
     Severity,
 )
-from qvr_core.semantics.types.model import (
-    ANY_LENGTH,
-    NO_STAGES,
-    ONE_STAGE,
-    Arrow,
-    Composition,
-    DeclaredFamily,
-    Deduction,
-    Density,
-    Extent,
-    Program,
-    Sort,
-    Stages,
-    Weights,
-)
+from qvr_core.semantics.types.model.arrows import ANY_LENGTH, NO_STAGES, ONE_STAGE, Arrow, Density, Extent, Sort, Stages
+from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.families import DeclaredFamily, Weights
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Name, Span, Statement
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.units import Statement
 
 UNKNOWN = Named(Unknown(), "?")
 """The type of what could not be typed; it fits everywhere."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.types.model import Arrow, Lift
+from qvr_core.semantics.types.model.arrows import Arrow, Lift
 from qvr_core.semantics.types.spaces import Named, Product, has_seq, sequence_of
 
 

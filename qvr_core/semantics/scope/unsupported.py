@@ -5,7 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.spaces import Constrained
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 
 def refuse_matrices(family: str, span: Span, scope: Scope) -> None:

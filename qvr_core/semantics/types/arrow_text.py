@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.arrows import (
     ArrowArg,
     ArrowCall,
     ArrowExpr,
     ArrowRef,
     ComposeExpr,
-    Number,
     ParenArrow,
     PostfixExpr,
-    String,
     TensorExpr,
 )
+from qvr_core.syntax.tree.options import Number, String
 
 
 def arrow_text(expr: ArrowExpr) -> str:

@@ -8,7 +8,7 @@ from qvr_core.semantics.types import codes, program_codes
 from qvr_core.semantics.types.diagnostics import Code, Severity
 from qvr_core.syntax import failures
 from qvr_core.syntax.problems import PROBLEMS
-from qvr_core.syntax.tree import SyntaxProblem
+from qvr_core.syntax.tree.units import SyntaxProblem
 
 _SEVERITIES = {
     "error": Severity.ERROR,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.types.model import Expr, FamilyDraw, Start
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Start
 
 
 def draws_of(start: Start | None) -> tuple[FamilyDraw, ...]:

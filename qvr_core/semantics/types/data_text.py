@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.display import dim_text, structure
-from qvr_core.semantics.types.model import ValueType
+from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.spaces import Dim, Finite, Real, Seq, Space
 
 NUMBERS = {"count": "Nat", "bool": "Bool"}

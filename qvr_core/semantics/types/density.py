@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from qvr_core.semantics.types.model import Density
+from qvr_core.semantics.types.model.arrows import Density
 from qvr_core.semantics.types.spaces import Finite, Space, factors_of, is_finite, item_of
 
 DETERMINISTIC = Density("deterministic")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from qvr_core.semantics.types.model import (
-    Bound,
-    Data,
+from qvr_core.semantics.types.model.expressions import Bound, Data
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
     LetModel,
     ObserveModel,
     PredictModel,
-    Program,
     SampleModel,
     ScoreModel,
     StepModel,

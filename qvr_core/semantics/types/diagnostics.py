@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 
 class Severity(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.syntax.failures import report
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 NOWHERE = Origin(-1, Span(0, 0))
 """The place of a failure that concerns the whole file: it is shown at the start of the text."""

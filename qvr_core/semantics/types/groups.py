@@ -10,19 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import (
-    Bound,
-    Data,
-    Expr,
-    FamilyDraw,
-    LetModel,
-    ObserveModel,
-    Program,
-    RunningIndex,
-    SampleModel,
-    StepModel,
-    Window,
-)
+from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, Window
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, RunningIndex, SampleModel, StepModel
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import operands, values
 

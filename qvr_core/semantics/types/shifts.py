@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.expressions import Window
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
     IndexedValue,
     LetModel,
     MarginalizeModel,
     ObserveModel,
     PredictModel,
-    Program,
     RunningIndex,
     SampleModel,
     StepModel,
-    Window,
 )
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps, operands, values, walk

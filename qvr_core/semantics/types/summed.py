@@ -8,19 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import (
-    Ascription,
-    Bound,
-    Data,
-    Expr,
-    FamilyDraw,
-    LetModel,
-    ObserveModel,
-    Program,
-    Site,
-    StepModel,
-    ValueType,
-)
+from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import Ascription, LetModel, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.spaces import Finite, factors_of
 from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 from qvr_core.syntax.immutable import immutable

@@ -9,9 +9,78 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from qvr_core.semantics.types import model as m
 from qvr_core.semantics.types.chain_starts import written_in
-from qvr_core.semantics.types.model import Arrow, ArrowBase, Expr, ExprBase, Model, Program, Site, StepModel
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    ArrowBase,
+    Attention,
+    Compose,
+    Dagger,
+    Damaged,
+    Discretize,
+    DropFactors,
+    Embed,
+    Fan,
+    Freeze,
+    FromData,
+    Identity,
+    Instance,
+    Kernel,
+    Last,
+    Latent,
+    Lift,
+    LinearMap,
+    MeanOverTime,
+    Norm,
+    Observed,
+    PartialTrace,
+    Position,
+    Ref,
+    Repeat,
+    Residual,
+    Scan,
+    Stack,
+    TakeFactor,
+    Tensor,
+)
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Contract,
+    Data,
+    DeductionRef,
+    Expr,
+    ExprBase,
+    FactorTable,
+    FieldOf,
+    Function,
+    Index,
+    IndexValue,
+    ListOf,
+    Matrix,
+    Method,
+    Scatter,
+    TermValue,
+    Window,
+)
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program, called
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
 
 Node = Arrow | Expr | StepModel | Program
 
@@ -22,24 +91,24 @@ T = TypeVar("T")
 def parts(arrow: Arrow) -> tuple[Arrow, ...]:
     """The arrows that an arrow expression is made of, as written."""
     match arrow:
-        case m.Ref():
+        case Ref():
             return ()
-        case m.Compose(stages=inner) | m.Tensor(factors=inner) | m.Fan(branches=inner):
+        case Compose(stages=inner) | Tensor(factors=inner) | Fan(branches=inner):
             return inner
-        case m.Scan(cell=inner) | m.Lift(arrow=inner):
+        case Scan(cell=inner) | Lift(arrow=inner):
             return (inner,)
-        case m.Stack(body=inner) | m.Repeat(body=inner) | m.Residual(body=inner):
+        case Stack(body=inner) | Repeat(body=inner) | Residual(body=inner):
             return (inner,)
         case (
-            m.TakeFactor(base=inner) | m.Dagger(base=inner) | m.PartialTrace(base=inner) | m.DropFactors(base=inner)
-            | m.Freeze(base=inner)
+            TakeFactor(base=inner) | Dagger(base=inner) | PartialTrace(base=inner) | DropFactors(base=inner)
+            | Freeze(base=inner)
         ):  # fmt: skip
             return (inner,)
-        case m.Observed(arrow=inner):
+        case Observed(arrow=inner):
             return () if inner is None else (inner,)
         case (
-            m.Embed() | m.Kernel() | m.LinearMap() | m.Norm() | m.Attention() | m.Position() | m.Latent()
-            | m.Discretize() | m.Instance() | m.Identity() | m.Last() | m.MeanOverTime() | m.FromData() | m.Damaged()
+            Embed() | Kernel() | LinearMap() | Norm() | Attention() | Position() | Latent()
+            | Discretize() | Instance() | Identity() | Last() | MeanOverTime() | FromData() | Damaged()
         ):  # fmt: skip
             return ()
 
@@ -47,71 +116,71 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
 def operands(expr: Expr) -> tuple[Expr, ...]:
     """The arithmetic that an expression is made of, keywords and the cases of a table included."""
     match expr:
-        case m.Bound() | m.Constant() | m.Data() | m.IndexValue():
+        case Bound() | Constant() | Data() | IndexValue():
             return ()
-        case m.Builtin(args=args, keywords=keywords):
+        case Builtin(args=args, keywords=keywords):
             return (*args, *(value for _, value in keywords)) if keywords else args
-        case m.Apply(args=args):
+        case Apply(args=args):
             return args
-        case m.Index(base=base, indices=items) | m.Method(base=base, args=items):
+        case Index(base=base, indices=items) | Method(base=base, args=items):
             return (base, *items)
-        case m.Contract(factors=factors):
+        case Contract(factors=factors):
             return factors
-        case m.Scatter(body=body, index=index):
+        case Scatter(body=body, index=index):
             return (body, index)
-        case m.FieldOf(base=base) | m.Arrange(base=base) | m.Window(base=base):
+        case FieldOf(base=base) | Arrange(base=base) | Window(base=base):
             return (base,)
-        case m.ListOf(items=items):
+        case ListOf(items=items):
             return items
-        case m.Function(body=body):
+        case Function(body=body):
             return (body,)
-        case m.FactorTable(body=body, cases=cases):
+        case FactorTable(body=body, cases=cases):
             return (*((body,) if body is not None else ()), *(value for _, value in cases))
-        case m.Matrix() | m.TermValue() | m.DeductionRef():
+        case Matrix() | TermValue() | DeductionRef():
             return ()
 
 
 def values(step: StepModel) -> tuple[Expr, ...]:
     """The arithmetic that a step is written with: its value, or the arguments and options of its draw."""
     match step:
-        case m.LetModel(indexed=m.IndexedValue(values=found, starts=starts)):
+        case LetModel(indexed=IndexedValue(values=found, starts=starts)):
             return (*found, *(value for start in starts for value in start))
-        case m.LetModel(value=value) | m.ScoreModel(value=value):
+        case LetModel(value=value) | ScoreModel(value=value):
             return (value,)
         case (
-            m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
-            | m.MarginalizeModel(site=site)
+            SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
+            | MarginalizeModel(site=site)
         ):  # fmt: skip
             draw = site.draw
-            given = tuple(value for _, value in draw.args) if isinstance(draw, m.FamilyDraw) else draw.args or ()
+            given = tuple(value for _, value in draw.args) if isinstance(draw, FamilyDraw) else draw.args or ()
             options = (site.via, site.mask, site.weight, site.at, site.lengths, *(value for _, value in site.limits))
             given += written_in(site.chain.start) if site.chain is not None else ()
-            places = step.reads or () if isinstance(step, m.MarginalizeModel) else ()
+            places = step.reads or () if isinstance(step, MarginalizeModel) else ()
             given += tuple(place for read in places for place in read)
             return (*given, *(value for value in options if value is not None))
 
 
 def body(step: StepModel) -> tuple[StepModel, ...]:
     """The steps of a `marginalize` block."""
-    return step.body if isinstance(step, m.MarginalizeModel) else ()
+    return step.body if isinstance(step, MarginalizeModel) else ()
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """All that a node is made of, whatever its kind, in the order of the text."""
     match node:
         case ArrowBase():
-            return (node.program,) if isinstance(node, m.Instance) else parts(node)
+            return (called(node),) if isinstance(node, Instance) else parts(node)
         case ExprBase():
-            return (node.arrow, *operands(node)) if isinstance(node, m.Apply | m.Matrix) else operands(node)
+            return (node.arrow, *operands(node)) if isinstance(node, Apply | Matrix) else operands(node)
         case Program(steps=steps):
             return steps
-        case m.LetModel() | m.ScoreModel():
+        case LetModel() | ScoreModel():
             return values(node)
         case (
-            m.SampleModel(site=site) | m.ObserveModel(site=site) | m.PredictModel(site=site)
-            | m.MarginalizeModel(site=site)
+            SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
+            | MarginalizeModel(site=site)
         ):  # fmt: skip
-            drawn = (site.draw.arrow,) if isinstance(site.draw, m.ArrowDraw) else ()
+            drawn = (site.draw.arrow,) if isinstance(site.draw, ArrowDraw) else ()
             return (*drawn, *values(node), *body(node))
 
 
@@ -137,7 +206,7 @@ def all_steps(steps: Iterable[StepModel]) -> Iterator[StepModel]:
 
 
 def sites(
-    steps: Iterable[StepModel], *kinds: type[m.SampleModel | m.ObserveModel | m.PredictModel | m.MarginalizeModel]
+    steps: Iterable[StepModel], *kinds: type[SampleModel | ObserveModel | PredictModel | MarginalizeModel]
 ) -> Iterator[Site]:
     """The sites of steps of these kinds, those of `marginalize` blocks included."""
     return (step.site for step in all_steps(steps) if isinstance(step, kinds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from qvr_core.syntax.mistakes.place import Place, Slip, around, closing, opened, span_of
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 JOINTS = frozenset({"EQUAL", "DRAW"})
 COLON = frozenset({"COLON"})

@@ -9,7 +9,8 @@ from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS
 from qvr_core.syntax.problems import problem
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Span, SyntaxProblem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import SyntaxProblem
 
 KEYWORDS = {"statement": STATEMENT_WORDS, "step": STEP_WORDS, "deduction_item": ITEM_WORDS}
 NOUNS = {"statement": "statement", "step": "step", "deduction_item": "line of a deduction"}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from qvr_core.syntax.lexer import CLOSERS, OPENERS
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 
 class Place(NamedTuple):

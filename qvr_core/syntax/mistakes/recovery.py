@@ -15,7 +15,8 @@ from qvr_core.syntax.mistakes.slips import slip_at
 from qvr_core.syntax.parser import Failure, accepted, parse
 from qvr_core.syntax.problems import problem
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Span, SyntaxProblem
+from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.units import SyntaxProblem
 
 _CLOSING = {kind: text for text, kind in CLOSERS.items()}
 _JOINING = frozenset({"COMPOSE", "AT", "PLUS", "MINUS", "STAR", "SLASH", "CARET", "COMPARISON", "TILDE", "LSQB"})

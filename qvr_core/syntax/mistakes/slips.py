@@ -11,7 +11,7 @@ from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, SPACES
 from qvr_core.syntax.mistakes.index_slips import INDEX_SLIPS
 from qvr_core.syntax.mistakes.place import Place, Slip, around, closing, span_of
 from qvr_core.syntax.tokens import Token
-from qvr_core.syntax.tree import Span
+from qvr_core.syntax.tree.names import Span
 
 
 def slip_at(place: Place) -> Slip | None:

@@ -22,7 +22,7 @@ from qvr_core.runtime.programs.handlers import condition, densities
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.tensors.tensors import TensorArrow
 from qvr_core.runtime.values.errors import RuntimeProblem
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Finite, Product, Real, Seq, Space
 from tests.spec.cases import read_cases
 
@@ -71,7 +71,7 @@ REFUSED = re.compile(
 """What cannot be drawn without data of one's own."""
 
 
-def drawn_and_scored(module: ProgramModule, program: m.Program, *, warned: bool) -> None:
+def drawn_and_scored(module: ProgramModule, program: Program, *, warned: bool) -> None:
     """Draw from a program on data made for it, and score the draw."""
     needs = needs_of(program)
 

@@ -16,7 +16,7 @@ from qvr_core.dsl import loads
 from qvr_core.ide.axes import site_type
 from qvr_core.runtime.programs.labelled.axes import site_axes
 from qvr_core.semantics.types.diagnostics import Severity
-from qvr_core.semantics.types.model import SampleModel
+from qvr_core.semantics.types.model.steps import SampleModel
 
 stats: Any = scipy.stats
 

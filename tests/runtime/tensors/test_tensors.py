@@ -161,7 +161,8 @@ def test_a_row_of_the_matrix():
 
 
 def test_a_composition_of_ones_own():
-    from qvr_core.semantics.types.model import Bound, Builtin, Composition, Constant, ValueType
+    from qvr_core.semantics.types.model.deductions import Composition
+    from qvr_core.semantics.types.model.expressions import Bound, Builtin, Constant, ValueType
 
     def e(kind, **fields):
         return kind(type=ValueType(None), origin=n.ORIGIN, **fields)

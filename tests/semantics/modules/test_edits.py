@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from qvr_core.analysis import Analyzer, analyse
-from qvr_core.semantics.types.model import Model
+from qvr_core.semantics.types.model.file import Model
 from qvr_core.syntax.source import Cursor
 from qvr_core.workspace import Bundle, Workspace
 from tests.patience import calls

@@ -10,7 +10,8 @@ import pytest
 
 from qvr_core.analysis import Analyzer, Cursor, Snapshot
 from qvr_core.semantics.programs import step_typing
-from qvr_core.syntax.tree import Item, Placed
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.units import Placed
 from tests.seeds import seeds
 from tests.spec.cases import read_cases
 

@@ -9,25 +9,41 @@ from typing import Any
 
 import pytest
 
-from qvr_core.semantics.types import model as m
+from qvr_core.semantics.types.model.arrows import ArrowBase, Instance
+from qvr_core.semantics.types.model.expressions import ExprBase
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    Chain,
+    IndexedValue,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    ScoreModel,
+    Site,
+)
 from qvr_core.semantics.types.walk import children, walk
 from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = sorted((ROOT / "examples").glob("*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
 NODES = (
-    m.ArrowBase,
-    m.ExprBase,
-    m.Program,
-    m.SampleModel,
-    m.ObserveModel,
-    m.PredictModel,
-    m.MarginalizeModel,
-    m.LetModel,
-    m.ScoreModel,
+    ArrowBase,
+    ExprBase,
+    Program,
+    SampleModel,
+    ObserveModel,
+    PredictModel,
+    MarginalizeModel,
+    LetModel,
+    ScoreModel,
 )
-INSIDE = (m.Site, m.ArrowDraw, m.FamilyDraw, m.Chain, m.IndexedValue)
-OWN = {(m.Instance, "arguments"), (m.Program, "lengths"), (m.Program, "own")}
+INSIDE = (Site, ArrowDraw, FamilyDraw, Chain, IndexedValue)
+OWN = {(Instance, "arguments"), (Program, "lengths"), (Program, "own")}
 """What an instance is given, or makes, stands in its program; `lengths` is no step."""
 
 
@@ -47,7 +63,7 @@ def nodes(value: Any) -> Iterator[Any]:
             yield from nodes(item)
 
 
-def models(path: Path) -> Iterator[m.Model]:
+def models(path: Path) -> Iterator[Model]:
     text = path.read_text(encoding="utf-8")
     blocks = [block.split("\n", 1)[1] for block in text.split("```")[1::2]] if path.suffix == ".md" else [text]
     return (standalone(block).model for block in blocks)

@@ -11,7 +11,7 @@ from qvr_core.runtime.families.bijectors import Support
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import lead
-from qvr_core.semantics.types.model import Bound
+from qvr_core.semantics.types.model.expressions import Bound
 from qvr_core.semantics.types.walk import operands, walk
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from qvr_core.semantics.arithmetic.broadcasting import axes as all_axes
-from qvr_core.semantics.types.model import Bound, Expr, Window
+from qvr_core.semantics.types.model.expressions import Bound, Expr, Window
 
 State = tuple[str, int]
 """An earlier element: the name, and how many elements back."""

@@ -24,7 +24,8 @@ from qvr_core.runtime.values.cells import Cell, as_one, with_rows
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import Expr, ObserveModel, ScoreModel
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.steps import ObserveModel, ScoreModel
 
 
 class Reader:

@@ -18,7 +18,8 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.axes import axis_of
-from qvr_core.semantics.types.model import Arrange, Bound, Builtin, Expr, IndexedValue, RunningIndex, Window
+from qvr_core.semantics.types.model.expressions import Arrange, Bound, Builtin, Expr, Window
+from qvr_core.semantics.types.model.steps import IndexedValue, RunningIndex
 from qvr_core.semantics.types.walk import operands, walk
 
 MOST_STATES = 4

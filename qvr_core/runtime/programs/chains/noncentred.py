@@ -22,7 +22,9 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.axes import axis_of
-from qvr_core.semantics.types.model import Bound, Builtin, Chain, Expr, FamilyDraw, Site, ValueType, Window
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr, ValueType, Window
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Chain, Site
 from qvr_core.semantics.types.walk import operands, walk
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from qvr_core.runtime.programs.site_shapes import entries_of
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.indices import recording
-from qvr_core.semantics.types.model import Site
+from qvr_core.semantics.types.model.steps import Site
 
 
 class UnequalSite(FamilySite):

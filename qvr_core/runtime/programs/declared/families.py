@@ -26,7 +26,7 @@ from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.family import Family, Parameter, bounds_of
 from qvr_core.semantics.language.mixtures import component_names
-from qvr_core.semantics.types.model import DeclaredFamily, FamilyDraw
+from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw
 
 
 def runtime_family(draw: FamilyDraw, parts: Parts) -> RuntimeFamily:

@@ -21,7 +21,8 @@ from qvr_core.runtime.programs.site_shapes import sizes
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.precision import computing_in, precision
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, OPERATORS, canonical
-from qvr_core.semantics.types.model import Bound, Builtin, Constant, DeclaredFamily, Expr, FamilyDraw, InnerDraw
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Constant, Expr
+from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw, InnerDraw
 from qvr_core.semantics.types.spaces import Finite, Real, Space
 from qvr_core.semantics.types.walk import operands, walk
 

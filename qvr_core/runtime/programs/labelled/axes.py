@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
     Ascription,
-    FamilyDraw,
     LetModel,
     MarginalizeModel,
     ObserveModel,
     PredictModel,
-    Program,
     SampleModel,
     Site,
-    ValueType,
 )
 from qvr_core.semantics.types.spaces import Constrained, Finite, Space, factors_of
 from qvr_core.semantics.types.walk import all_steps

@@ -18,7 +18,8 @@ from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where, blocks, prepare
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.model import Ascription, Program
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import Ascription
 from qvr_core.semantics.types.spaces import Finite, Named, Space
 from qvr_core.semantics.types.walk import all_steps
 

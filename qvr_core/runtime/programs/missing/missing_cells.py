@@ -21,7 +21,8 @@ from qvr_core.runtime.programs.missing.missing_site import MissingSite
 from qvr_core.runtime.programs.missing.summed_site import SummedCells, summed_cells
 from qvr_core.runtime.programs.steps import Later, Step
 from qvr_core.runtime.values.errors import InputProblem
-from qvr_core.semantics.types.model import ObserveModel, Program
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.walk import sites
 
 

@@ -15,7 +15,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.missing.gaps import Filling, GapFinder, Gaps, given_values, moved_values, shifted
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
-from qvr_core.semantics.types.model import Site
+from qvr_core.semantics.types.model.steps import Site
 
 
 class MissingSite(FamilySite):

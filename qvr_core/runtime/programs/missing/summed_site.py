@@ -23,7 +23,8 @@ from qvr_core.runtime.tensors.logsumexp import logsumexp
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 from qvr_core.runtime.values.padding import each_repeated
-from qvr_core.semantics.types.model import ObserveModel, Program, Site
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ObserveModel, Site
 from qvr_core.semantics.types.summed import axes_of, readers, summed_sites
 
 

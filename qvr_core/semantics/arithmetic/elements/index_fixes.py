@@ -5,7 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.scope.environment import Binding, Running, StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.spaces import Finite
-from qvr_core.syntax.tree import Arith
+from qvr_core.syntax.tree.arithmetic import Arith
 
 
 def lookups(name: str | None, one: Running, tree: Arith, ctx: StepContext) -> tuple[Fix, ...]:

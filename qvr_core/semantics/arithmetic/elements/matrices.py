@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, Clash, axes, broadcast, from_axes, is_data, with_axes
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.model import ValueType
+from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.spaces import REAL_LINE
 
 Shape = list[Axis]

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from qvr_core.semantics.arithmetic.indices import Shift, elements_of, shift_of
 from qvr_core.semantics.scope.environment import Running, StepContext
-from qvr_core.semantics.types.model import Bound, Builtin, Constant, Data, Expr, ValueType
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Constant, Data, Expr, ValueType
 from qvr_core.semantics.types.program_codes import OUT_OF_RANGE
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.printer import to_text
-from qvr_core.syntax.tree import Arith, ArithCall, Binary, Gather, Literal, ParenArith, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, Binary, Gather, Literal, ParenArith, Variable
 from qvr_core.syntax.walk import walk
 
 

@@ -17,10 +17,10 @@ from qvr_core.semantics.language.builtins import BuiltinFunction, canonical
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import Arrange, Builtin, Constant, Expr, ListOf
+from qvr_core.semantics.types.model.expressions import Arrange, Builtin, Constant, Expr, ListOf
 from qvr_core.semantics.types.program_codes import FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import REAL_LINE
-from qvr_core.syntax.tree import ArithCall
+from qvr_core.syntax.tree.arithmetic import ArithCall
 
 Keywords = tuple[tuple[str, Expr], ...]
 Call = tuple[BuiltinFunction, tuple[Expr, ...], Keywords]

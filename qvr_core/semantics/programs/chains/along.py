@@ -17,11 +17,8 @@ from qvr_core.semantics.arithmetic.indices import length
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
-from qvr_core.semantics.types.model import (
-    Expr,
-    RunningIndex,
-    ValueType,
-)
+from qvr_core.semantics.types.model.expressions import Expr, ValueType
+from qvr_core.semantics.types.model.steps import RunningIndex
 from qvr_core.semantics.types.spaces import REAL_LINE, Unknown
 from qvr_core.syntax.immutable import immutable
 

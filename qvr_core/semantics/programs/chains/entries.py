@@ -13,7 +13,9 @@ from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.chain_starts import draws_of, values_of, written_in
-from qvr_core.semantics.types.model import Expr, FamilyDraw, Start
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Start
 
 
 def by_entry(drawn: TypedFamily) -> TypedFamily:

@@ -14,28 +14,16 @@ from typing import Any
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.model import DataName
+from qvr_core.semantics.types.model.programs import DataName
 from qvr_core.semantics.types.program_codes import SHIFT_ACROSS_GROUPS
 from qvr_core.semantics.types.spaces import Finite, Known, Linear
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    Arith,
-    ArithCall,
-    Binary,
-    Binder,
-    Gather,
-    Item,
-    LetStep,
-    MarginalizeStep,
-    ObjectRef,
-    ObserveStep,
-    Options,
-    ParenArith,
-    Placed,
-    PredictStep,
-    SampleStep,
-    Variable,
-)
+from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, Binary, Binder, Gather, ParenArith, Variable
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.objects import ObjectRef
+from qvr_core.syntax.tree.options import Options
+from qvr_core.syntax.tree.steps import LetStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
+from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.walk import children, walk
 
 Step = LetStep | SampleStep | ObserveStep | PredictStep | MarginalizeStep

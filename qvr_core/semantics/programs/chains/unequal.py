@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import Constant, Data, Expr
+from qvr_core.semantics.types.model.expressions import Constant, Data, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, STEP_OPTION
-from qvr_core.syntax.tree import Name
+from qvr_core.syntax.tree.names import Name
 
 _BESIDE = ("via", "at", "noncentred", "missing")
 

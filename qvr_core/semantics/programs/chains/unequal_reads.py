@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin, Related
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.expressions import (
     Arrange,
     Bound,
     Builtin,
@@ -20,16 +20,18 @@ from qvr_core.semantics.types.model import (
     Expr,
     Index,
     IndexValue,
+    Window,
+)
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
     PredictModel,
-    Program,
     RunningIndex,
     SampleModel,
     ScoreModel,
     StepModel,
-    Window,
 )
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.walk import all_steps, operands, values

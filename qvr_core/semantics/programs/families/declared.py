@@ -17,20 +17,15 @@ from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scop
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.intervals import COUNT
-from qvr_core.semantics.types.model import (
-    Apply,
-    Constant,
-    DeclaredFamily,
-    DeductionRef,
-    Expr,
-    Formula,
-    Matrix,
-    ValueType,
-)
+from qvr_core.semantics.types.model.expressions import Apply, Constant, DeductionRef, Expr, Matrix, ValueType
+from qvr_core.semantics.types.model.families import DeclaredFamily, Formula
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, FAMILY_FORMULA, NOT_A_VALUE
 from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Named, Space, Unknown
 from qvr_core.semantics.types.walk import operands, walk
-from qvr_core.syntax.tree import CompositionRule, FamilyHeader, Item, LetStep, Name, Placed, Span, Statement
+from qvr_core.syntax.tree.declarations import CompositionRule, FamilyHeader, Item
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.steps import LetStep
+from qvr_core.syntax.tree.units import Placed, Statement
 
 FORMULAS: Mapping[str, int] = {"density": 1, "draw": 0, "cdf": 1, "log_survival": 1}
 """What a family may say of itself, and how many values each formula is of."""

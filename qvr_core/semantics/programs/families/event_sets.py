@@ -11,10 +11,10 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
-from qvr_core.semantics.types.model import Constant, Expr
+from qvr_core.semantics.types.model.expressions import Constant, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH
 from qvr_core.semantics.types.spaces import Dim, Finite, Named
-from qvr_core.syntax.tree import Arith
+from qvr_core.syntax.tree.arithmetic import Arith
 
 Argument = tuple[Parameter, Expr]
 

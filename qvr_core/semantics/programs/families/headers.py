@@ -7,22 +7,13 @@ from collections.abc import Iterator, Sequence
 from qvr_core.semantics.arrows.objects import check_object_expr, written
 from qvr_core.semantics.programs.data_steps import NUMBERS
 from qvr_core.semantics.scope.scope import RIGID, Scope
-from qvr_core.semantics.types.model import DeclaredParameter
+from qvr_core.semantics.types.model.families import DeclaredParameter
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, FAMILY_FORMULA
 from qvr_core.semantics.types.spaces import REAL_LINE, Constrained, Finite, Linear, Named, Real, Space, Unknown, width
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
-    FamilyHeader,
-    FinSetExpr,
-    FunctionParameter,
-    Literal,
-    ObjectExpr,
-    ObjectRef,
-    ParenObject,
-    Size,
-    SpaceExpr,
-    Unary,
-)
+from qvr_core.syntax.tree.arithmetic import Literal, Unary
+from qvr_core.syntax.tree.declarations import FamilyHeader, FunctionParameter
+from qvr_core.syntax.tree.objects import FinSetExpr, ObjectExpr, ObjectRef, ParenObject, Size, SpaceExpr
 
 
 @immutable

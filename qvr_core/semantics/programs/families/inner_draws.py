@@ -9,10 +9,12 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.site_ranges import support_of
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.types.model import Bound, Builtin, Expr, InnerDraw, ValueType
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr, ValueType
+from qvr_core.semantics.types.model.families import InnerDraw
 from qvr_core.semantics.types.program_codes import FAMILY_FORMULA, SAMPLED_IN_LET
 from qvr_core.semantics.types.spaces import Named, Unknown
-from qvr_core.syntax.tree import ArithCall, Draw
+from qvr_core.syntax.tree.arithmetic import ArithCall
+from qvr_core.syntax.tree.steps import Draw
 
 Drawing = Callable[[ArithCall, Family], Expr]
 

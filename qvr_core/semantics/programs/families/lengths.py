@@ -8,8 +8,8 @@ from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
-from qvr_core.semantics.types.model import Expr
-from qvr_core.syntax.tree import Arith
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.syntax.tree.arithmetic import Arith
 
 
 def check_lengths(family: Family, arguments: Sequence[tuple[Parameter, Expr, Arith]], ctx: StepContext) -> None:

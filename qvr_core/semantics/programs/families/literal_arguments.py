@@ -9,8 +9,8 @@ from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model import Constant, Expr, ListOf
-from qvr_core.syntax.tree import Arith, ArithArg, ListArith, Literal
+from qvr_core.semantics.types.model.expressions import Constant, Expr, ListOf
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ListArith, Literal
 
 
 def check_literals(

@@ -22,23 +22,21 @@ from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, CANNOT_MARGINALIZE, INDEX_MISMATCH, PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Space
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import (
+from qvr_core.syntax.tree.arithmetic import (
     Arith,
     Binder,
     Comprehension,
     FactorExpr,
     Gather,
     Lambda,
-    LetStep,
     Literal,
-    Name,
-    ObjectRef,
-    ObserveStep,
     ParenArith,
-    Span,
     TupleArith,
     Variable,
 )
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.objects import ObjectRef
+from qvr_core.syntax.tree.steps import LetStep, ObserveStep
 from qvr_core.syntax.walk import walk
 
 

@@ -26,22 +26,14 @@ from qvr_core.semantics.programs.typed_sites import TypedSite, made_site
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH
 from qvr_core.semantics.types.density import EXACT
-from qvr_core.semantics.types.model import Ascription, Chain, Expr, ObserveModel, ScoreModel
+from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.steps import Ascription, Chain, ObserveModel, ScoreModel
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, CANNOT_MARGINALIZE, INDEX_MISMATCH, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Named, Real, Unknown, is_real, item_of, width
-from qvr_core.syntax.tree import (
-    Arith,
-    ArithArg,
-    ArithCall,
-    Binder,
-    Comprehension,
-    Literal,
-    Name,
-    ObserveStep,
-    Options,
-    ParenArith,
-    ScoreStep,
-)
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Binder, Comprehension, Literal, ParenArith
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.options import Options
+from qvr_core.syntax.tree.steps import ObserveStep, ScoreStep
 
 _ELSEWHERE = ("over", "iid_over", "via", "at")
 """Options that say of elements what the indices say."""

@@ -15,24 +15,18 @@ from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
-from qvr_core.semantics.types.model import (
-    Bound,
-    Builtin,
-    Expr,
-    FamilyDraw,
-    Index,
-    LetModel,
-    ObserveModel,
-    SampleModel,
-    Site,
-    StepModel,
-    Window,
-)
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr, Index, Window
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, SampleModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, factors_of
 from qvr_core.semantics.types.walk import operands, values
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree import Comprehension, Item, MarginalizeStep, Name, Placed, SampleStep, Step
+from qvr_core.syntax.tree.arithmetic import Comprehension
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.names import Name
+from qvr_core.syntax.tree.steps import MarginalizeStep, SampleStep, Step
+from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.walk import walk
 
 Sets = frozenset[str]

@@ -10,7 +10,7 @@ from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import axis_of
 from qvr_core.semantics.types.spaces import Finite, Named
-from qvr_core.syntax.tree import Name
+from qvr_core.syntax.tree.names import Name
 
 
 def state_label(name: Name, states: Named, back: int) -> str:

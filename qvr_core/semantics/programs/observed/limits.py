@@ -6,7 +6,7 @@ from qvr_core.semantics.language.family import Family, interval
 from qvr_core.semantics.programs.step_options import Limit, StepOptions
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model import Constant, ValueType
+from qvr_core.semantics.types.model.expressions import Constant, ValueType
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, STEP_OPTION
 
 _CENSORED = ("right_censored", "left_censored")

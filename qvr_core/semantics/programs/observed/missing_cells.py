@@ -12,21 +12,15 @@ from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.model import (
-    Bound,
-    Constant,
-    Data,
-    Expr,
-    FamilyDraw,
-    MissingCells,
-    ObserveModel,
-    Program,
-    Site,
-    StepModel,
-)
+from qvr_core.semantics.types.model.expressions import Bound, Constant, Data, Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import MissingCells, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.walk import all_steps, operands, values, walk
-from qvr_core.syntax.tree import Arith, Comprehension, Gather, Name, Span, Variable, Word
+from qvr_core.syntax.tree.arithmetic import Arith, Comprehension, Gather, Variable
+from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree.options import Word
 from qvr_core.syntax.walk import walk as walk_tree
 
 _WITHOUT = {"impute": ("via", "at", "mask", "weight"), "drop": ("at",)}

@@ -14,24 +14,21 @@ from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Origin, Related
 from qvr_core.semantics.types.groups import indices_of
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.expressions import (
     Arrange,
     Bound,
     Builtin,
     Contract,
     Data,
     Expr,
-    FamilyDraw,
     Index,
-    LetModel,
     ListOf,
-    ObserveModel,
-    Program,
-    Site,
-    StepModel,
     ValueType,
     Window,
 )
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE
 from qvr_core.semantics.types.summed import axes_of, readers, reads, reads_in, sets_in, summed_sites
 from qvr_core.semantics.types.walk import operands, values

@@ -17,22 +17,17 @@ from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model import (
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Data, Expr, Index, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.programs import DataName
+from qvr_core.semantics.types.model.steps import (
     Ascription,
-    Bound,
-    Builtin,
-    Data,
-    DataName,
-    Expr,
-    FamilyDraw,
-    Index,
     LetModel,
     ObserveModel,
     PredictModel,
     SampleModel,
     Site,
     StepModel,
-    ValueType,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Real, Space
 from qvr_core.syntax.immutable import immutable

@@ -13,7 +13,10 @@ from qvr_core.semantics.scope.scope import ObjectEntry, Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, UNKNOWN_LABEL
 from qvr_core.semantics.types.spaces import Finite, Unknown
-from qvr_core.syntax.tree import Binder, Gather, Item, ObjectRef, Placed, Variable
+from qvr_core.syntax.tree.arithmetic import Binder, Gather, Variable
+from qvr_core.syntax.tree.declarations import Item
+from qvr_core.syntax.tree.objects import ObjectRef
+from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.walk import walk
 
 NAMELESS = "no set"

@@ -1,0 +1,73 @@
+"""One file, typed: what every layer after the checker reads.  All solved holes are substituted in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.spaces import Named
+from qvr_core.syntax.immutable import immutable, immutable_by_name
+
+
+@immutable_by_name
+class ObjectModel:
+    """A declared object.  `alias` is the name it is an alias of."""
+
+    name: str
+    space: Named
+    alias: str | None
+    origin: Origin
+
+
+@immutable_by_name
+class LetArrow:
+    """A top-level let: a name for an arrow expression."""
+
+    name: str
+    arrow: Arrow
+    origin: Origin
+
+
+@immutable_by_name
+class Replicated:
+    """A declaration with `replicate=k`: the copies are declared arrows of their own, `f_0` … `f_{k-1}`."""
+
+    name: str
+    copies: tuple[str, ...]
+    origin: Origin
+
+
+@immutable_by_name
+class Export:
+    """`name` is the exported declaration, or `export_<n>` for an anonymous expression (then `arrow` holds it)."""
+
+    name: str
+    arrow: Arrow | None
+    origin: Origin
+
+
+@immutable
+class Model:
+    """One file, typed.  `arrows` holds morphisms by name, replicated copies included."""
+
+    objects: Mapping[str, ObjectModel]
+    arrows: Mapping[str, Arrow]
+    replicated: Mapping[str, Replicated]
+    lets: Mapping[str, LetArrow]
+    programs: Mapping[str, Program]
+    compositions: Mapping[str, Composition]
+    deductions: Mapping[str, Deduction]
+    exports: tuple[Export, ...]
+    order: tuple[str, ...]
+    """Names of all declarations in file order, those of other files first."""
+    imported: frozenset[str] = frozenset()
+    """Names of the declarations of other files."""
+
+    @property
+    def own_programs(self) -> dict[str, Program]:
+        """The programs that the file itself declares, or exports."""
+        left = self.imported - {export.name for export in self.exports}
+        return {name: program for name, program in self.programs.items() if name not in left}
