@@ -48,8 +48,8 @@ class Argument:
         self.name = name
         self.rank = parameter.rank
         self.expr = expr
-        self.indexed = expr.type.indexed
         own = axes(expr.type) or []
+        self.leading = own[0][1] if own else None  # the set of its first axis, be it a plate's or a vector's own
         self.number = bool(own) and all(name is not None and indexed(name) for _, name in own)
         """Whether it is one number at each place of the step's indices."""
         self.evaluate = compile_expr(expr, parts)
@@ -71,7 +71,7 @@ class Argument:
         length = cell.value.shape[1 if cell.rows else 0]
         if length != groups.value.shape[-1]:
             return True
-        return bool(self.indexed) and self.indexed[0] is not None and self.indexed[0] != plate
+        return self.leading is not None and self.leading != plate
 
 
 @dataclass(slots=True)

@@ -227,3 +227,19 @@ program p : Row -> Row
     return u
 """
     assert [found.code.name for found in check(text)] == ["axes-mismatch"]
+
+
+def test_rows_look_their_group_up_in_a_vector_over_as_many_groups() -> None:
+    text = """
+object Row : FinSet 4
+object Time : FinSet 4
+program p : Row -> Row
+    data g : Row -> Time
+    sample v : Time <- GaussianRandomWalk(scale=0.5)
+    observe y : Row <- Normal(v, 0.5) [via=g]
+    return v
+"""
+    v, y = doubles(0.1, -0.4, 0.9, 2.0), doubles(0.3, 0.2, -1.0, 0.7)
+    run = ran(text, {"v": v}, g=torch.tensor([2, 1, 1, 3]), y=y)
+    wanted = stats.norm(v[[2, 1, 1, 3]], 0.5).logpdf(y)
+    torch.testing.assert_close(run.sites["y"].pointwise, torch.from_numpy(wanted).unsqueeze(0), rtol=1e-12, atol=0.0)
