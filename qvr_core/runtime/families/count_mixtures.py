@@ -46,12 +46,24 @@ def _log_beta(a: Tensor, b: Tensor) -> Tensor:
     return arrays.lgamma(a) + arrays.lgamma(b) - arrays.lgamma(a + b)
 
 
+_LARGE = 1e4
+"""From here on the series of Stirling has all digits behind its first term."""
+
+
+def _log_rising(n: Tensor, y: Tensor) -> Tensor:
+    """log Γ(n + y) − log Γ(n) for y from 0; of a large n not as a difference of two large numbers."""
+    large = n > _LARGE
+    few, many = arrays.where(large, _LARGE, n), arrays.where(large, n, _LARGE)
+    series = (many + y - 0.5) * arrays.log1p(y / many) + y * (many.log() - 1.0) - y / (12.0 * many * (many + y))
+    return arrays.where(large, series, arrays.lgamma(few + y) - arrays.lgamma(few))
+
+
 def beta_binomial_log_prob(value: Tensor, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
     y, n = value.to(a.dtype), total.to(a.dtype)
     ok = whole(y) & (y <= n)
     y = arrays.where(ok, y, 0.0)
     choose = -_log_beta(y + 1.0, n - y + 1.0) - (n + 1.0).log()
-    return inside(ok, choose + _log_beta(y + a, n - y + b) - _log_beta(a, b))
+    return inside(ok, choose + _log_rising(a, y) + _log_rising(b, n - y) - _log_rising(a + b, n))
 
 
 def beta_binomial_tails(value: Tensor, total: Tensor, a: Tensor, b: Tensor) -> Tails:
@@ -98,7 +110,7 @@ def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> 
     y, n = value.to(logits.dtype), total.to(logits.dtype)
     ok = whole(y)
     y = arrays.where(ok, y, 0.0)
-    choose = arrays.lgamma(n + y) - arrays.lgamma(n) - arrays.lgamma(y + 1.0)
+    choose = _log_rising(n, y) - arrays.lgamma(y + 1.0)
     return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
 
 

@@ -54,6 +54,21 @@ def test_counts_have_the_probabilities_of_scipy_and_draws_follow_them(name, give
     assert np.abs(seen - found).max() < 5 * math.sqrt(0.25 / len(drawn))
 
 
+@pytest.mark.parametrize("dispersion", [1e-6, 1e-9, 1e-15, 1e-22])
+def test_a_negative_binomial_of_little_dispersion_is_nearly_a_poisson(dispersion):
+    values = np.array([0.0, 1.0, 2.0, 7.0, 60.0])
+    found = log_prob("NegativeBinomial", values, mean=3.0, dispersion=dispersion)
+    # to first order in the dispersion
+    further = 0.5 * dispersion * ((values - 3.0) ** 2 - values)
+    assert found == pytest.approx(st.poisson(3.0).logpmf(values) + further, rel=1e-8 if dispersion > 1e-9 else 1e-13)
+
+
+def test_a_beta_binomial_of_little_dispersion_is_nearly_a_binomial():
+    values = np.array([0.0, 1.0, 4.0, 7.0])
+    found = log_prob("BetaBinomial", values, total=7.0, a=3e15, b=7e15)
+    assert found == pytest.approx(st.binom(7, 0.3).logpmf(values), rel=1e-13)
+
+
 @pytest.mark.parametrize(
     ("name", "given"), [(name, given) for name, given, _ in COUNTS if name != "DiscreteUniform"],
 )  # fmt: skip
