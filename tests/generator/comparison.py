@@ -41,11 +41,13 @@ def compared(case: Case, engine: Engine) -> Difference | None:
         words = re.sub(r"[`'\d].*", "", str(problem).splitlines()[0] if str(problem) else "")
         return Difference(engine.name, f"{type(problem).__name__} {words[:40]}", f"{type(problem).__name__}: {problem}")
     for row, latents in enumerate(answer.rows):
+        if far(latents):
+            return Difference(engine.name, UNDEFINED, "values are far out")
         try:
             wanted = Interpreter(case, latents, answer.drawn).scored()
         except (OverflowError, ValueError, ZeroDivisionError) as problem:
             return Difference(engine.name, UNDEFINED, str(problem))
-        if math.isnan(wanted.total) or wanted.total == math.inf or far(latents):
+        if math.isnan(wanted.total) or wanted.total == math.inf:
             return Difference(engine.name, UNDEFINED, f"log density {wanted.total}")
         found = _row(answer, row, wanted)
         if found is not None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from scipy import special
 
-from tests.generator.families import exp, log, logsumexp, sigmoid, softplus
+from tests.generator.elementary import exp, log, logsumexp, sigmoid, softplus
 from tests.generator.sets import Place, Set
 
 

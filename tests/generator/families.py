@@ -13,9 +13,21 @@ from typing import Any
 
 from scipy import special
 
-INF = math.inf
+from tests.generator.elementary import (
+    INF,
+    Numbers,
+    exp,
+    log,
+    log_beta,
+    log_choose,
+    log_complement,
+    logsumexp,
+    sigmoid,
+    softplus,
+    times_log,
+)
+
 LOG_2PI = math.log(2.0 * math.pi)
-Numbers = Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -41,49 +53,6 @@ class Family:
     def key(self) -> str:
         """Its name in the table: with the parameters where they are not the first ones."""
         return self.name if self.placed else f"{self.name}/{self.parameters[-1][0]}"
-
-
-def log(x: float) -> float:
-    """The logarithm, −∞ of 0 and NaN of a negative number."""
-    return math.log(x) if x > 0.0 else -INF if x == 0.0 else math.nan
-
-
-def exp(x: float) -> float:
-    """The exponential, ∞ where it overflows."""
-    return math.exp(x) if x < 709.0 else math.nan if math.isnan(x) else INF
-
-
-def sigmoid(x: float) -> float:
-    """The logistic function."""
-    return 1.0 / (1.0 + exp(-x))
-
-
-def softplus(x: float) -> float:
-    """log(1 + exp(x))."""
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
-
-
-def logsumexp(terms: Numbers) -> float:
-    """The logarithm of a sum of exponentials."""
-    top = max(terms, default=-INF)
-    if math.isinf(top) or math.isnan(top):
-        return top
-    return top + math.log(math.fsum(math.exp(term - top) for term in terms))
-
-
-def times_log(a: float, b: float) -> float:
-    """a log b, 0 where a is."""
-    return 0.0 if a == 0.0 else a * log(b)
-
-
-def log_choose(n: float, k: float) -> float:
-    """The logarithm of a binomial coefficient."""
-    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
-
-
-def log_beta(a: float, b: float) -> float:
-    """The logarithm of the beta function."""
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 def _positive(density: Callable[..., float]) -> Callable[..., float]:
@@ -188,11 +157,18 @@ def _inflated_tail(tail: Callable[..., float], below: bool) -> Callable[..., flo
 
 
 def _beta_binomial(x: float, n: float, a: float, b: float) -> float:
-    return log_choose(n, x) + log_beta(x + a, n - x + b) - log_beta(a, b) if 0 <= x <= n else -INF
+    if not 0 <= x <= n:
+        return -INF
+    won = math.fsum(math.log(a + k) for k in range(int(x)))
+    lost = math.fsum(math.log(b + k) for k in range(int(n - x)))
+    return log_choose(n, x) + won + lost - math.fsum(math.log(a + b + k) for k in range(int(n)))
 
 
 def _categorical(x: float, probs: Numbers) -> float:
-    return log(probs[int(x)]) - log(math.fsum(probs)) if 0 <= x < len(probs) else -INF
+    if not 0 <= x < len(probs):
+        return -INF
+    # what has underflowed says nothing
+    return log(probs[int(x)]) - log(math.fsum(probs)) if probs[int(x)] > 1e-290 else math.nan
 
 
 def _logits(x: float, logits: Numbers) -> float:
@@ -358,9 +334,9 @@ def _table() -> list[Family]:
                lambda x, a, b: float(betaincc(a, b, min(max(x, 0.0), 1.0)))),
         family("Kumaraswamy", (("a", "positive"), ("b", "positive")), "unit",
                _unit(lambda x, a, b: math.log(a * b) + (a - 1.0) * math.log(x)
-                     + (b - 1.0) * log(-math.expm1(a * math.log(x)))),
-               lambda x, a, b: -math.expm1(b * log(-math.expm1(a * log(min(max(x, 0.0), 1.0))))),
-               lambda x, a, b: math.exp(b * log(-math.expm1(a * log(min(max(x, 0.0), 1.0)))))),
+                     + (b - 1.0) * log_complement(a * math.log(x))),
+               lambda x, a, b: -math.expm1(b * log_complement(a * log(min(max(x, 0.0), 1.0)))),
+               lambda x, a, b: math.exp(b * log_complement(a * log(min(max(x, 0.0), 1.0))))),
         family("ContinuousBernoulli", (("probs", "unit"),), "unit", _unit(_continuous_bernoulli)),
         family("TruncatedNormal", (*LOC_SCALE, ("low", "low"), ("high", "high")), "interval", _truncated_normal),
         family("Uniform", (("low", "low"), ("high", "high")), "interval",

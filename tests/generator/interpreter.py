@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tests.generator.elementary import logsumexp
 from tests.generator.expressions import Def, Expr
-from tests.generator.families import logsumexp
 from tests.generator.limits import limited
 from tests.generator.sets import Place, Table, places
 from tests.generator.steps import Case, Draw, Let, Marginalize, Score, Site
@@ -25,7 +25,8 @@ LIMITS = ("right_censored", "left_censored", "interval", "truncate_lower", "trun
 
 
 class NotThere(Exception):
-    """An element does not count: it is masked, given by a lag, or it reads a missing cell of a step that drops them."""
+    """An element does not count: masked, given by a lag, beyond the end of its chain, or it reads a missing cell of a
+    step that drops them."""
 
 
 @dataclass
@@ -176,6 +177,7 @@ class Interpreter:
         def density() -> float:
             self.index = {b.name: at for b, at in zip(step.binders, place, strict=True)}
             draw = step.draw
+            self._reached(step)
             if step.time is not None and self.index[step.time.name] == 0:
                 draw = step.start[0]
                 del self.index[step.time.name]
@@ -187,6 +189,7 @@ class Interpreter:
         def density() -> float:
             self.index = {b.name: at for b, at in zip(step.binders, place, strict=True)}
             draw = step.draw
+            self._reached(step)
             weight = 1.0
             for key, option in step.options:
                 if key == "mask" and not option.value(self):
@@ -201,6 +204,11 @@ class Interpreter:
             return weight * self._of_value(step, draw, place)
 
         return density
+
+    def _reached(self, step: Site | Marginalize) -> None:
+        """Raises `NotThere` beyond the end of a chain."""
+        if step.lengths is not None and self.index[step.binders[-1].name] >= step.lengths.value(self):
+            raise NotThere
 
     def _of_value(self, step: Site, draw: Draw, place: Place) -> float:
         if not step.event:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tests.generator.families import INF, Family
+from tests.generator.elementary import INF
+from tests.generator.families import Family
 
 
 def limited(row: Family, parameters: list[float], x: float, limits: dict[str, float]) -> float:

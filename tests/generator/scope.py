@@ -46,6 +46,8 @@ class Entry:
     """simplex, ordered or vector, of an event."""
     own: bool = False
     latent: bool = False
+    lengths: str = ""
+    """What says how many elements along the last axis exist, where not all do."""
 
     @property
     def plates(self) -> tuple[Set, ...]:
@@ -68,6 +70,8 @@ class Context:
     """Hidden values to be read here: an index of a set, or a number."""
     via: Ref | None = None
     """The group of each row."""
+    lengths: str = ""
+    """What says how many elements along the last index exist."""
 
     def binder(self, over: Set) -> Binder | None:
         """The binder that runs over a set."""
@@ -114,6 +118,8 @@ class Names:
         if context.via is not None and entry.axes:
             group = next((e.member for e in self.entries if e.name == context.via.name), None)
             return Ref(entry.name, (context.via,), bare=True) if entry.axes == (group,) else None
+        if entry.lengths:
+            return self._among_those_there(entry, context)
         indices: list[Expr] = []
         for axis in entry.axes:
             if shift and context.time is not None and axis == context.time.over:
@@ -126,6 +132,16 @@ class Names:
         found = Ref(entry.name, tuple(indices))
         return None if context.plain and not plainly(found) else found
 
+    def _among_those_there(self, entry: Entry, context: Context) -> Ref | None:
+        """An element of a chain that ends, in a step that ends where it does: at the same place, or earlier."""
+        own = context.binders[: len(entry.axes)]
+        if context.lengths != entry.lengths or tuple(b.over for b in own) != entry.axes:
+            return None
+        last: Expr = own[-1]
+        if context.time == last and context.lag and self.rng.random() < 0.3:
+            last = Shift(own[-1], self.rng.randint(1, context.lag))
+        return Ref(entry.name, (*own[:-1], last))
+
     def index(self, axis: Set, entry: Entry, context: Context, own: bool = False) -> Expr | None:
         """An index of a set."""
         rng = self.rng
@@ -137,7 +153,7 @@ class Names:
             return found[0][1] if found else None
         if own:
             # a name that the step defines is read at its own plate, but for few
-            return found[0][1] if found and rng.random() < 0.9 else self._looked_up(axis, context)
+            return found[0][1] if found and (context.lengths or rng.random() < 0.9) else self._looked_up(axis, context)
         if context.time is not None and context.lag and axis == context.time.over:
             found.append((3.0, Shift(context.time, rng.randint(1, context.lag))))
         found += [(12.0, each) for each, member in context.drawn if member == axis]
@@ -254,7 +270,13 @@ def greatest_shift(expr: Expr, time: Binder, begun: Mapping[str, Begun]) -> int:
 def without_time(context: Context) -> Context:
     """What the first elements of a chain may read."""
     return replace(
-        context, binders=tuple(b for b in context.binders if b != context.time), time=None, lag=0, own=(), drawn=()
+        context,
+        binders=tuple(b for b in context.binders if b != context.time),
+        time=None,
+        lag=0,
+        own=(),
+        drawn=(),
+        lengths="",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from tests.generator.expressions import Expr, Num, Ref
+from tests.generator.expressions import Expr, Num, Reduce, Ref
 from tests.generator.sets import Set, Table
 from tests.generator.steps import Case, Marginalize, Step
 from tests.generator.vectors import Items, Vec
@@ -68,6 +68,8 @@ def _steps(step: Step) -> Iterator[Step]:
     options = getattr(step, "options", ())
     for k in range(len(options)):
         yield replace(step, options=options[:k] + options[k + 1 :])  # pyright: ignore[reportCallIssue]
+    if getattr(step, "lengths", None) is not None:
+        yield replace(step, lengths=None)  # pyright: ignore[reportCallIssue]
     words = getattr(step, "words", ())
     for k in range(len(words)):
         yield replace(step, words=words[:k] + words[k + 1 :])  # pyright: ignore[reportCallIssue]
@@ -78,7 +80,7 @@ def _variants(node: Any) -> Iterator[Any]:
     """A node with one expression below it made simpler, from the top."""
     for field in fields(node):
         value = getattr(node, field.name)
-        if field.name in ("indices", "binders", "options", "time", "further"):
+        if field.name in ("indices", "binders", "options", "time", "further", "lengths"):
             continue
         for other in _simpler(value):
             yield replace(node, **{field.name: other})
@@ -87,7 +89,8 @@ def _variants(node: Any) -> Iterator[Any]:
 def _simpler(value: Any) -> Iterator[Any]:
     if isinstance(value, Expr):
         yield from _instead(value)
-        yield from _variants(value)
+        if not (isinstance(value, Reduce) and value.product):
+            yield from _variants(value)
     elif isinstance(value, tuple):
         for k, item in enumerate(value):
             for other in _simpler(item):
@@ -108,7 +111,7 @@ def _instead(expr: Expr) -> Iterator[Expr]:
     if isinstance(expr, Num):
         return
     yield Num(0.5)
-    if isinstance(expr, Ref):
+    if isinstance(expr, Ref) or (isinstance(expr, Reduce) and expr.product):
         return
     for field in fields(expr):  # pyright: ignore[reportArgumentType]
         value = getattr(expr, field.name)
@@ -136,6 +139,10 @@ def _cut(case: Case, each: Set) -> Case:
 def _renamed(case: Case, old: Set, new: Set) -> Case:
     """With another set in place of one, tables cut to it and columns into it bent back."""
     axes = {s.name: s.axes for s in case.all_steps() if hasattr(s, "axes")}  # pyright: ignore
+    ends = {
+        getattr(s.lengths, "name", "")  # pyright: ignore
+        for s in case.all_steps() if getattr(s, "lengths", None) is not None and s.binders[-1].over == old  # pyright: ignore
+    }  # fmt: skip
     into = {s.name for s in case.all_steps() if getattr(s, "of", None) == old.name}  # pyright: ignore
 
     def table(name: str, given: Table) -> Table:
@@ -143,6 +150,8 @@ def _renamed(case: Case, old: Set, new: Set) -> Case:
         cut = {k for k, axis in enumerate(sets) if axis == old}
         shape = tuple(new.size if k in cut else size for k, size in enumerate(given.shape))
         cells = {at: x for at, x in given.cells.items() if all(i < n for i, n in zip(at, shape, strict=True))}
+        if name in ends:
+            cells = {at: min(x, new.size) for at, x in cells.items()}
         if name in into:
             cells = {at: x % new.size for at, x in cells.items()}
         return Table(shape, cells)

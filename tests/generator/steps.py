@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tests.generator.expressions import Binder, Def, Expr, Num, Ref
 from tests.generator.families import FAMILIES, Family
-from tests.generator.sets import Set, Table
+from tests.generator.sets import Place, Set, Table
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,10 @@ def _named(option: Ref | Num) -> str:
     return option.name if isinstance(option, Ref) else option.text()
 
 
+def _of_length(lengths: Ref | Num | None) -> list[str]:
+    return [f"lengths={_named(lengths)}"] if lengths else []
+
+
 @dataclass(frozen=True)
 class Site(Step):
     """A `sample` or an `observe`.
@@ -110,18 +114,30 @@ class Site(Step):
     low: float | None = None
     high: float | None = None
     """Bounds of the value, where its arguments are literal bounds."""
+    lengths: Ref | Num | None = None
+    """How many elements along the last index exist."""
 
     def lines(self) -> list[str]:
         plain = self.style == "plain"
         text = f"{self.kind} {left_side((self.name,), self.binders, self.style, self.shown)} <- {self.draw.text(plain)}"
         text += started(tuple(each.text(plain) for each in self.start))
-        options = [*self.words, *(f"{key}={_named(each)}" for key, each in self.options)]
+        options = [*self.words, *(f"{key}={_named(each)}" for key, each in self.options), *_of_length(self.lengths)]
         return [text + (f" [{', '.join(options)}]" if options else "")]
 
     @property
     def axes(self) -> tuple[Set, ...]:
         """Its plates."""
         return tuple(b.over for b in self.binders)
+
+    def reaches(self, place: Place, data: Mapping[str, Table]) -> bool:
+        """Whether an element exists."""
+        match self.lengths:
+            case Ref(name):
+                return place[-1] < data[name].cells[place[:-1]]
+            case Num(number):
+                return place[-1] < number
+            case None:
+                return True
 
 
 @dataclass(frozen=True)
@@ -179,6 +195,7 @@ class Marginalize(Step):
     time: Binder | None
     words: tuple[str, ...]
     block: tuple[Step, ...]
+    lengths: Ref | Num | None = None
 
     def lines(self) -> list[str]:
         plain = self.style == "plain"
@@ -191,7 +208,8 @@ class Marginalize(Step):
         text = f"marginalize {left} <- {self.draw.text(plain)}" + started(
             tuple(each.text(plain) for each in self.start)
         )
-        text += f" [{', '.join(self.words)}]" if self.words else ""
+        options = [*self.words, *_of_length(self.lengths)]
+        text += f" [{', '.join(options)}]" if options else ""
         return [text, *(f"    {line}" for step in self.block for line in step.lines())]
 
     def inside(self) -> Iterator[Step]:

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tests.generator.elementary import logsumexp
 from tests.generator.expressions import Expr, Ref, Scope
-from tests.generator.families import logsumexp
 
 
 class Vec(Expr):

@@ -14,10 +14,10 @@ from tests.generator.writing_draws import (
     KINDS,
     ROWS,
 )
-from tests.generator.writing_hidden import Hidden
+from tests.generator.writing_ragged import Ragged
 
 
-class Writer(Hidden):
+class Writer(Ragged):
     """Writes one program."""
 
     def case(self) -> Case:
@@ -42,6 +42,7 @@ class Writer(Hidden):
             (1, self._imputed),
             (0.7, self._score),
             (0.7, self._via),
+            (1.2, self._ragged),
         ]
         for _ in range(self.rng.randint(2, 6)):
             self.rng.choices([way for _, way in ways], [weight for weight, _ in ways])[0]()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tests.generator.expressions import (
+    Binder,
     Expr,
     Num,
+    Ref,
 )
 from tests.generator.families import FAMILIES, Family
 from tests.generator.scope import Context, Entry, Names, number
@@ -46,6 +49,19 @@ READING = tuple(
 FINITE = ("Bernoulli", "Bernoulli/logits", "Binomial", "Categorical", "Categorical/logits")
 
 
+@dataclass(frozen=True)
+class Ending:
+    """`h[g : Group, t : Time] [lengths=n]`: the sets of steps that end together, and what says where."""
+
+    axes: tuple[Set, ...]
+    name: str
+    """A name of data, or a number."""
+
+    def at(self, binders: Sequence[Binder]) -> Ref | Num:
+        """How many elements a chain has."""
+        return Num(int(self.name)) if self.name.isdigit() else Ref(self.name, tuple(binders[:-1]))
+
+
 class Draws:
     """Families with arguments, at places."""
 
@@ -58,6 +74,8 @@ class Draws:
         self.pending: Table | None = None
         """Data that the next observed step has."""
         self.features = self.names.features
+        self.ending: Ending | None = None
+        """Where the steps that are being written end."""
 
     def chance(self, probability: float) -> bool:
         """Whether something happens that often."""
@@ -81,14 +99,21 @@ class Draws:
     # ------------------------------------------------------------ places
 
     def _plates(self, most: int = 2, time: bool = True) -> tuple[Set, ...]:
+        if self.ending is not None:
+            return self.ending.axes
         sets = [s for s in self.names.sets if time or s.name != "Time"]
         return tuple(self.rng.sample(sets, min(len(sets), self.rng.choice((1, 1, 2)[: 2 * most]))))
 
     def _time(self) -> Set | None:
+        if self.ending is not None:
+            return self.ending.axes[-1]
         return next((s for s in self.names.sets if s.name == "Time"), None)
 
     def _context(self, axes: Sequence[Set], plain: bool) -> Context:
-        return Context(tuple(self.names.binder(axis) for axis in axes), plain and bool(axes))
+        binders = tuple(self.names.binder(axis) for axis in axes)
+        if self.ending is not None and tuple(axes) == self.ending.axes:
+            return Context(binders, lengths=self.ending.name)
+        return Context(binders, plain and bool(axes))
 
     # ------------------------------------------------------------ draws
 

@@ -235,7 +235,8 @@ class Expressions:
         taken = {b.over for b in context.binders}
         entries = [
             e for e in names.entries
-            if e.kind in REALS and not e.own and any(axis not in taken and axis.name for axis in e.axes)
+            if e.kind in REALS and not e.own and not e.lengths
+            and any(axis not in taken and axis.name for axis in e.axes)
             and all(axis.name for axis in e.axes)
         ]  # fmt: skip
         self.rng.shuffle(entries)
@@ -251,7 +252,7 @@ class Expressions:
             right = next(
                 (e for e in names.entries
                  if e.kind in REALS and e.axes and e.axes[0] == free[0] and e.name != entry.name and not e.own
-                 and len(e.axes) == 1 and not e.event), None)  # fmt: skip
+                 and len(e.axes) == 1 and not e.event and not e.lengths), None)  # fmt: skip
             if right is not None and entry.axes[-1] == free[0] and not entry.event and self.chance(0.5):
                 names.features.add("matmul")
                 product = Binary("*", left, Ref(right.name, (binder,)))
@@ -347,7 +348,7 @@ class Expressions:
             e for e in self.names.entries
             if e.axes and e.axes[-1].size == size and (over is None or not e.axes[-1].name or e.axes[-1] == over)
             and (e.space == space and e.event if space in ("simplex", "ordered") else e.kind == "real" and not e.event)
-            and not e.own
+            and not e.own and not e.lengths
         ]  # fmt: skip
         self.rng.shuffle(entries)
         for entry in entries[:4]:

@@ -33,10 +33,11 @@ class Hidden(Observed):
     def _mixture(self) -> None:
         """`marginalize` of independent values: with indices, of the rows of a set, one for all."""
         rng = self.rng
-        sets = [s for s in self.names.sets if 1 < s.size <= 4]
+        ending = () if self.ending is None else self.ending.axes
+        sets = [s for s in self.names.sets if 1 < s.size <= 4 and s not in ending]
         if not sets:
             return
-        how = rng.choice(("indexed", "indexed", "one", "rows"))
+        how = "indexed" if ending else rng.choice(("indexed", "indexed", "one", "rows"))
         states = rng.choice(sets)
         if how == "one":
             return self._one_value(states)
@@ -124,7 +125,7 @@ class Hidden(Observed):
         entries = list(self.names.entries)
         block: list[Step] = []
         for _ in range(rng.choice((1, 1, 2))):
-            own = axes is not None and self.chance(0.6)
+            own = axes is not None and (self.ending is not None or self.chance(0.6))
             chosen = axes if own and axes is not None else self._plates()
             context = self._context(chosen, False)
             drawn = place(context)
@@ -188,11 +189,13 @@ class Hidden(Observed):
     def _hidden_chain(self) -> None:
         """A hidden Markov chain."""
         time = self._time()
-        sets = [s for s in self.names.sets if 1 < s.size <= 3 and s.name != "Time"]
+        ending = () if self.ending is None else self.ending.axes
+        sets = [s for s in self.names.sets if 1 < s.size <= 3 and s.name != "Time" and s not in ending]
         if time is None or not sets or time.size > 5:
             return
         states = self.rng.choice(sets)
         plates = [s for s in self._plates(1, time=False) if s != states][:1] if self.chance(0.4) else []
+        plates = plates if self.ending is None else list(ending[:-1])
         context = self._context((*plates, time), False)
         binder = context.binders[-1]
         name = self.names.fresh("z")

@@ -26,6 +26,8 @@ class Series(Latents):
 
     def _ordered_axes(self, time: Set) -> tuple[Set, ...]:
         """Time with plates before or behind it."""
+        if self.ending is not None:
+            return self.ending.axes
         plates = [s for s in self._plates(1, time=False) if s != time] if self.chance(0.5) else []
         axes = [*plates, time]
         if plates and self.chance(0.3):
@@ -74,7 +76,7 @@ class Series(Latents):
         """An expression of a kind that reads an earlier element of a name of the step."""
         lags = next((s for s in self.names.sets if s.name == "Lag"), None)
         found: Expr = Binary("*", self.expressions.literal(0.1, 0.9), self.expressions.own(context, context.lag, entry))
-        first = entry.axes[0] == context.time.over if context.time else False
+        first = entry.axes[0] == context.time.over and not context.lengths if context.time else False
         if lags is not None and lags.size == context.lag and first and self.chance(0.6):
             found = self.expressions.lags(context, entry, lags)
         if kind == "real":
