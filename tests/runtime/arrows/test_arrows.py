@@ -9,6 +9,7 @@ import torch
 from torch.distributions import Categorical, Normal
 
 from qvr_core.runtime.values.errors import MissingInnovations, NoDensity
+from qvr_core.semantics.types.model.arrows import Norm, Sort
 from tests.runtime import nodes as n
 
 TOKEN = n.finite(256, "Token")
@@ -207,7 +208,7 @@ def test_categorical_kernel_density():
 
 def test_a_kernel_before_a_deterministic_arrow_has_no_density():
     cell = n.kernel("f", n.real(3), n.real(3))
-    norm = n.m.Norm(name="g", **n.base(n.real(3), n.real(3), n.m.Sort.DETERMINISTIC))
+    norm = Norm(name="g", **n.base(n.real(3), n.real(3), Sort.DETERMINISTIC))
     module = n.build(n.compose(n.ref(cell), n.ref(norm)), cell, norm)
     x = torch.randn(2, 3)
     assert [spec.final for spec in module.noise_specs(x)] == [False]

@@ -9,19 +9,32 @@ import torch
 
 from qvr_core.runtime.values import padding
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.semantics.types.model.arrows import (
+    Attention,
+    Discretize,
+    Freeze,
+    Last,
+    LinearMap,
+    MeanOverTime,
+    Norm,
+    Position,
+    Repeat,
+    Residual,
+    Sort,
+)
 from tests.runtime import nodes as n
 
-DETERMINISTIC = n.m.Sort.DETERMINISTIC
+DETERMINISTIC = Sort.DETERMINISTIC
 
 
 def linear(name, inside, out, **fields):
     settings = {"bias": True, "rank": None, "init": "default", **fields}
-    return n.m.LinearMap(name=name, **settings, **n.base(n.real(inside), n.real(out), DETERMINISTIC))
+    return LinearMap(name=name, **settings, **n.base(n.real(inside), n.real(out), DETERMINISTIC))
 
 
 def attention(**fields):
     settings = {"heads": 2, "causal": False, "dropout": 0.0, **fields}
-    return n.m.Attention(name="a", **settings, **n.base(n.seq(n.real(6)), n.seq(n.real(6)), DETERMINISTIC))
+    return Attention(name="a", **settings, **n.base(n.seq(n.real(6)), n.seq(n.real(6)), DETERMINISTIC))
 
 
 def test_linear():
@@ -85,19 +98,19 @@ def test_causal_attention_does_not_look_ahead():
 
 
 def test_norm_position_residual_last_mean():
-    norm = n.m.Norm(name="n", **n.base(n.real(6), n.real(6), DETERMINISTIC))
+    norm = Norm(name="n", **n.base(n.real(6), n.real(6), DETERMINISTIC))
     x = torch.randn(3, 5, 6)
     assert torch.allclose(n.build(norm)(x), torch.nn.functional.layer_norm(x, (6,)))
-    position = n.m.Position(name="p", max_length=5, **n.base(n.seq(n.real(6)), n.seq(n.real(6)), DETERMINISTIC))
+    position = Position(name="p", max_length=5, **n.base(n.seq(n.real(6)), n.seq(n.real(6)), DETERMINISTIC))
     module = n.build(position)
     assert torch.allclose(module(x), x + module.weight)
     with pytest.raises(InputProblem, match=r"`p` has learned positions for 5 elements.*the sequence has 6"):
         module(torch.randn(3, 6, 6))
-    residual = n.m.Residual(body=norm, **n.base(n.real(6), n.real(6), DETERMINISTIC))
+    residual = Residual(body=norm, **n.base(n.real(6), n.real(6), DETERMINISTIC))
     assert torch.allclose(n.build(residual)(x), x + torch.nn.functional.layer_norm(x, (6,)))
-    last = n.m.Last(**n.base(n.seq(n.real(6)), n.real(6), DETERMINISTIC))
+    last = Last(**n.base(n.seq(n.real(6)), n.real(6), DETERMINISTIC))
     assert torch.equal(n.build(last)(x), x[:, -1])
-    mean = n.m.MeanOverTime(**n.base(n.seq(n.real(6)), n.real(6), DETERMINISTIC))
+    mean = MeanOverTime(**n.base(n.seq(n.real(6)), n.real(6), DETERMINISTIC))
     assert torch.equal(n.build(mean)(x), x.mean(1))
 
 
@@ -123,7 +136,7 @@ def test_a_kernel_with_literal_arguments_ignores_its_input():
 
 def test_freeze_stops_gradients_to_parameters_but_not_to_the_input():
     node = n.kernel("f", n.real(3), n.real(2))
-    frozen = n.m.Freeze(base=n.ref(node), **n.base(n.real(3), n.real(2)))
+    frozen = Freeze(base=n.ref(node), **n.base(n.real(3), n.real(2)))
     module = n.build(frozen, node)
     x = torch.randn(4, 3, requires_grad=True)
     drawn = module.draw(x)
@@ -136,7 +149,7 @@ def test_discretize():
     from qvr_core.semantics.types.spaces import Named, Real
 
     space = Named(Real((1,), 0.0, 2.0), "Real 1")
-    node = n.m.Discretize(name="d", bins=4, **n.base(space, n.finite(4)))
+    node = Discretize(name="d", bins=4, **n.base(space, n.finite(4)))
     module = n.build(node)
     x = torch.tensor([[0.1], [0.6], [1.99], [7.0]])
     assert module.draw(x).value.tolist() == [0, 1, 3, 3]
@@ -147,7 +160,7 @@ def test_repeat_counts_at_run_time():
     from qvr_core.runtime.arrows.repetition import n_steps
 
     node = linear("f", 3, 3)
-    repeat = n.m.Repeat(body=n.ref(node), count=None, **n.base(n.real(3), n.real(3), DETERMINISTIC))
+    repeat = Repeat(body=n.ref(node), count=None, **n.base(n.real(3), n.real(3), DETERMINISTIC))
     module = n.build(repeat, node)
     x = torch.randn(2, 3)
     once = module(x)

@@ -12,6 +12,18 @@ from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.tensors.algebras import ALGEBRAS
 from qvr_core.runtime.tensors.tensors import LatentTensor
 from qvr_core.runtime.values.errors import InputProblem, MissingData, RuntimeProblem
+from qvr_core.semantics.types.model.arrows import (
+    Compose,
+    Dagger,
+    DropFactors,
+    Fan,
+    Freeze,
+    Identity,
+    PartialTrace,
+    Repeat,
+    Stack,
+    Tensor,
+)
 from tests.runtime import nodes as n
 
 A, B, C, X = n.finite(3, "A"), n.finite(4, "B"), n.finite(2, "C"), n.finite(5, "X")
@@ -32,7 +44,7 @@ BY_HAND = {
 
 
 def compose(*stages):
-    return n.matrices(n.m.Compose, stages[0].domain, stages[-1].codomain, stages=stages, operators=())
+    return n.matrices(Compose, stages[0].domain, stages[-1].codomain, stages=stages, operators=())
 
 
 def build(node, *arrows, data=None, **files):
@@ -58,7 +70,7 @@ def test_composition(name):
 @pytest.mark.parametrize("name", sorted(BY_HAND))
 def test_identity_is_neutral(name):
     f = n.latent("f", A, A, name)
-    identity = n.matrices(n.m.Identity, A, A)
+    identity = n.matrices(Identity, A, A)
     module = build(compose(n.ref(f), identity), f)
     assert torch.allclose(module.matrix(), module.leaves["f"].matrix(), atol=1e-6)
 
@@ -95,23 +107,23 @@ def test_dagger_trace_marginalize_freeze():
         next(other.parameters()).data.copy_(module.weight.data)
         return other.matrix()
 
-    dagger = n.matrices(n.m.Dagger, ref.codomain, ref.domain, base=ref)
+    dagger = n.matrices(Dagger, ref.codomain, ref.domain, base=ref)
     assert torch.equal(matrix(dagger), tensor.permute(2, 3, 0, 1))
-    trace = n.matrices(n.m.PartialTrace, A, B, base=ref, over=X)
+    trace = n.matrices(PartialTrace, A, B, base=ref, over=X)
     assert torch.allclose(matrix(trace), torch.einsum("axbx->ab", tensor))
-    drop = n.matrices(n.m.DropFactors, ref.domain, X, base=ref, indices=(0,))
+    drop = n.matrices(DropFactors, ref.domain, X, base=ref, indices=(0,))
     assert torch.allclose(matrix(drop), tensor.sum(2))
-    frozen = matrix(n.matrices(n.m.Freeze, ref.domain, ref.codomain, base=ref))
+    frozen = matrix(n.matrices(Freeze, ref.domain, ref.codomain, base=ref))
     assert torch.equal(frozen, tensor) and not frozen.requires_grad
 
 
 def test_tensor_product_and_fan():
     f, g, h = n.latent("f", A, B, "real"), n.latent("g", C, X, "real"), n.latent("h", A, X, "real")
-    both = n.matrices(n.m.Tensor, n.product(A, C), n.product(B, X), factors=(n.ref(f), n.ref(g)))
+    both = n.matrices(Tensor, n.product(A, C), n.product(B, X), factors=(n.ref(f), n.ref(g)))
     module = build(both, f, g)
     left, right = (module.leaves[key].matrix() for key in "fg")
     assert torch.allclose(module.matrix(), torch.einsum("ab,cx->acbx", left, right))
-    fan = n.matrices(n.m.Fan, A, n.product(B, X), branches=(n.ref(f), n.ref(h)), replicated=None)
+    fan = n.matrices(Fan, A, n.product(B, X), branches=(n.ref(f), n.ref(h)), replicated=None)
     module = build(fan, f, h)
     left, right = (module.leaves[key].matrix() for key in "fh")
     assert torch.allclose(module.matrix(), torch.einsum("ab,ax->abx", left, right))
@@ -119,10 +131,10 @@ def test_tensor_product_and_fan():
 
 def test_repeat_is_a_power_and_stack_has_fresh_copies():
     f = n.latent("f", A, A, "real")
-    power = build(n.matrices(n.m.Repeat, A, A, body=n.ref(f), count=3), f)
+    power = build(n.matrices(Repeat, A, A, body=n.ref(f), count=3), f)
     matrix = power.leaves["f"].matrix()
     assert torch.allclose(power.matrix(), matrix @ matrix @ matrix, atol=1e-6)
-    stack = build(n.matrices(n.m.Stack, A, A, body=n.ref(f), count=3), f)
+    stack = build(n.matrices(Stack, A, A, body=n.ref(f), count=3), f)
     copies = [leaf.matrix() for leaf in stack.leaves.values()]
     assert len(copies) == 3 and torch.allclose(stack.matrix(), reduce(torch.matmul, copies), atol=1e-6)
 
