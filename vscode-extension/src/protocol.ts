@@ -2,7 +2,7 @@
  * What goes between this extension and the language server beyond LSP (docs/protocol.md), and the events of runs.
  */
 import type { Position, Range } from "vscode-languageclient";
-import type { Summary } from "./runs/figures";
+import type { ChainDraws, PosteriorRow, Summary } from "./runs/figures";
 
 export interface DiagramNode {
   id: string;
@@ -97,26 +97,6 @@ export interface Accuracies {
   seconds: number;
   rows: number;
   sites: Accuracy[];
-}
-
-export interface PosteriorRow {
-  name: string;
-  mean: number | null;
-  sd: number | null;
-  q05: number | null;
-  median: number | null;
-  q95: number | null;
-  r_hat?: number | null;
-  ess?: number | null;
-  /** R-hat is more than chains that have mixed would show. */
-  unmixed?: boolean;
-}
-
-/** Some draws of one chain: at which draw, which of them diverged (positions in these lists), and each number's values. */
-export interface ChainDraws {
-  draws: number[];
-  diverging: number[];
-  values: (number | null)[][];
 }
 
 /** One thing that tells whether a fit is to be trusted; `grave` where the result is not. */

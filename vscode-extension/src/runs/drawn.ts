@@ -1,6 +1,6 @@
 /** Draws of chains as they come: put together from events, and as the summary that a whole fit leaves, so that both are drawn alike. */
-import type { ChainDraws, RunEvent } from "../protocol";
-import type { Element, Summary } from "./figures";
+import type { RunEvent } from "../protocol";
+import type { ChainDraws, Element, Summary } from "./figures";
 
 /** The numbers that are watched, how many draws each chain shall make, and the draws so far by chain. */
 export interface Drawn {

@@ -1,5 +1,24 @@
 /** The shapes of `summary.json`, which are those of qvr_core/runs/record/summary.py. */
-import type { ChainDraws, PosteriorRow } from "../protocol";
+
+export interface PosteriorRow {
+  name: string;
+  mean: number | null;
+  sd: number | null;
+  q05: number | null;
+  median: number | null;
+  q95: number | null;
+  r_hat?: number | null;
+  ess?: number | null;
+  /** R-hat is more than chains that have mixed would show. */
+  unmixed?: boolean;
+}
+
+/** Some draws of one chain: at which draw, which of them diverged (positions in these lists), and each number's values. */
+export interface ChainDraws {
+  draws: number[];
+  diverging: number[];
+  values: (number | null)[][];
+}
 
 export interface Density {
   low: number;

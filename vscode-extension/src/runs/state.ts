@@ -3,7 +3,8 @@
  * a panel that comes late, or comes back after a reload, shows what one that was there shows.
  */
 import { joined, type Drawn } from "./drawn";
-import type { Accuracy, Check, HeldOut, PosteriorRow, RunEvent } from "../protocol";
+import type { PosteriorRow } from "./figures";
+import type { Accuracy, Check, HeldOut, RunEvent } from "../protocol";
 
 export interface Series {
   steps: number[];

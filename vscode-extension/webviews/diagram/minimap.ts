@@ -1,6 +1,13 @@
 /** The whole picture in a corner, with a frame around the part that is seen; shown only where not all is. */
 import { el } from "../dom";
-import type { Box } from "./view";
+
+/** A part of the picture, in its own coordinates. */
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
 
 const WIDTH = 190;
 const HEIGHT = 120;

@@ -1,13 +1,6 @@
 /** Pan and zoom of an SVG by its viewBox; what the user chose stays when the picture changes. */
 
-import { Minimap } from "./minimap";
-
-export interface Box {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
+import { type Box, Minimap } from "./minimap";
 
 export interface Zoom {
   scale: number;

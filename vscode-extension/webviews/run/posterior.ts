@@ -1,5 +1,5 @@
 /** The posterior as a table; rows whose chains disagree stand out. */
-import type { PosteriorRow } from "../../src/protocol";
+import type { PosteriorRow } from "../../src/runs/figures";
 import { el } from "../dom";
 
 const MANY = 200;
