@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from qvr_core.dsl import CheckFailed, loads
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.runtime.programs.handlers import by_rows, condition, pointwise, seed, substitute, unconstrained
-from qvr_core.runtime.values.errors import CountOverflow
+from qvr_core.runtime.values.errors import CountOverflow, InputProblem
 from tests.generator.sets import Table, far, places
 from tests.generator.steps import Case, Data, Site
 
@@ -78,13 +78,18 @@ def tensor(table: Table, is_whole: bool) -> torch.Tensor:
     return value.long() if is_whole and not bool(value.isnan().any()) else value
 
 
-@lru_cache(maxsize=2)
-def loaded(text: str) -> Any:
-    """The program of a text, which several engines ask for."""
+def loaded(case: Case) -> Any:
+    """The program of a case."""
     try:
-        return loads(text).morphism
+        return loads(case.text, data=data_of(case)).morphism if case.open else _loaded(case.text)
     except CheckFailed as problem:
         raise Refused(str(problem)) from problem
+
+
+@lru_cache(maxsize=2)
+def _loaded(text: str) -> Any:
+    """What several engines ask for."""
+    return loads(text).morphism
 
 
 def data_of(case: Case, but: frozenset[str] = frozenset()) -> dict[str, torch.Tensor]:
@@ -109,7 +114,7 @@ class Torch:
     name = "torch"
 
     def score(self, case: Case) -> Answer:
-        model = loaded(case.text)
+        model = loaded(case)
         data, count = data_of(case), len(case.rows)
         latents = {n: torch.stack([tensor(row[n], False) for row in case.rows]) for n in case.rows[0]}
         shapes = model.missing_shapes(data)
@@ -140,7 +145,7 @@ class Nuts:
     name = "nuts"
 
     def score(self, case: Case) -> Answer:
-        model = loaded(case.text)
+        model = loaded(case)
         if any(isinstance(s, Site) and s.kind == "sample" and s.draw.row.discrete for s in case.all_steps()):
             raise NotForThis
         data = data_of(case)
@@ -243,7 +248,9 @@ class Prior:
     count = 2
 
     def score(self, case: Case) -> Answer:
-        model = loaded(case.text)
+        if case.open:
+            raise NotForThis  # their data are there, with the observed
+        model = loaded(case)
         steps = [s for s in case.all_steps() if isinstance(s, Site)]
         if any(s.draw.row.name == "Flat" or (s.kind == "observe" and s.lag) for s in steps):
             raise NotForThis  # improper, or its first elements are given
@@ -256,6 +263,10 @@ class Prior:
             run = model.run(None, condition(data), by_rows(self.count), seed(numbers))
         except CountOverflow as problem:
             raise NotForThis from problem  # a prior so wide that its counts have no number
+        except InputProblem as problem:
+            if "with something of" not in str(problem):
+                raise
+            raise NotForThis from problem  # or that nothing is left of it between bounds
         finally:
             torch.set_default_dtype(before)
         rows: list[dict[str, Table]] = [{} for _ in range(self.count)]

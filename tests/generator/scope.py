@@ -24,6 +24,7 @@ from tests.generator.expressions import (
     walk,
 )
 from tests.generator.sets import Set, Table
+from tests.generator.steps import Declared
 
 REALS = ("real", "positive", "unit", "count", "bool")
 """Kinds of values that are numbers."""
@@ -98,6 +99,8 @@ class Names:
     data: dict[str, Table] = field(default_factory=dict[str, Table])
     latents: dict[str, tuple[Table, ...]] = field(default_factory=dict[str, tuple[Table, ...]])
     features: set[str] = field(default_factory=set[str])
+    families: dict[str, Declared] = field(default_factory=dict[str, Declared])
+    """Families of the file, by those whose density they have."""
     begun: dict[str, Begun] = field(default_factory=dict[str, Begun])
     count: int = 0
 

@@ -15,19 +15,17 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Set:
-    """A declared finite set; `open` ones have their size with the data."""
+    """A declared finite set."""
 
     name: str
     size: int
     labels: tuple[str, ...] = ()
-    open: bool = False
 
-    @property
-    def line(self) -> str:
-        """Its declaration."""
+    def line(self, is_open: bool) -> str:
+        """Its declaration; an open one has its size with the data."""
         if self.labels:
             return f"object {self.name} : {{{', '.join(self.labels)}}}"
-        return f"object {self.name} : FinSet {'_' if self.open else self.size}"
+        return f"object {self.name} : FinSet {'_' if is_open else self.size}"
 
 
 def places(axes: Iterable[Set]) -> Iterable[Place]:

@@ -47,13 +47,17 @@ def candidates(case: Case) -> Iterator[Case]:
             yield _cut(case, each)
         if each.labels:
             yield _renamed(case, each, replace(each, labels=()))
+    for name in case.open:
+        yield case.changed(open=case.open - {name})
+    for k in range(len(case.families)):
+        yield case.changed(families=case.families[:k] + case.families[k + 1 :])
     for k in range(len(case.defs)):
         yield case.changed(defs=case.defs[:k] + case.defs[k + 1 :])
 
 
 def _without_unused(case: Case) -> Case:
     """Without values of what is gone."""
-    names = {getattr(step, "name", None) for step in case.all_steps()}
+    names = {getattr(step, "name", None) for step in (*case.steps, *case.all_steps())}
     rows = tuple({n: t for n, t in row.items() if n in names} for row in case.rows)
     data = {n: t for n, t in case.data.items() if n in names}
     returned = case.returned if case.returned in names else next((n for row in rows for n in row), case.returned)
@@ -80,7 +84,7 @@ def _variants(node: Any) -> Iterator[Any]:
     """A node with one expression below it made simpler, from the top."""
     for field in fields(node):
         value = getattr(node, field.name)
-        if field.name in ("indices", "binders", "options", "time", "further", "lengths"):
+        if field.name in ("indices", "binders", "options", "time", "further", "lengths", "steps"):
             continue
         for other in _simpler(value):
             yield replace(node, **{field.name: other})

@@ -17,11 +17,14 @@ class Draw:
     family: str
     arguments: tuple[Expr, ...]
     keywords: bool = False
+    called: str = ""
+    """The family of the file that is drawn from: it has the density of `family`, and nothing else of it."""
 
     @property
     def row(self) -> Family:
         """Its densities."""
-        return FAMILIES[self.family]
+        row = FAMILIES[self.family]
+        return replace(row, name=self.called, noncentred=False, lower=None, upper=None) if self.called else row
 
     def text(self, plain: bool) -> str:
         row = self.row
@@ -227,6 +230,27 @@ class Declared:
 
 
 @dataclass(frozen=True)
+class Inlined(Step):
+    """`sample u <- template(G, 1.3)`: a template whose steps are the program's, under names behind `u.`."""
+
+    name: str
+    template: str
+    header: str
+    """What the template declares, behind its name."""
+    body: tuple[str, ...]
+    given: tuple[Set | Num, ...]
+    steps: tuple[Step, ...]
+
+    def lines(self) -> list[str]:
+        given = ", ".join(each.name if isinstance(each, Set) else each.text() for each in self.given)
+        return [f"sample {self.name} <- {self.template}({given})"]
+
+    def inside(self) -> Iterator[Step]:
+        for step in self.steps:
+            yield from step.inside()
+
+
+@dataclass(frozen=True)
 class Case:
     """A program with its data, and values for its latents (one table a row)."""
 
@@ -238,6 +262,8 @@ class Case:
     data: dict[str, Table]
     rows: tuple[dict[str, Table], ...]
     families: tuple[Declared, ...] = ()
+    open: frozenset[str] = frozenset()
+    """The sets whose sizes come with the data."""
 
     def all_steps(self) -> list[Step]:
         """Steps, blocks included, in order."""
@@ -246,11 +272,13 @@ class Case:
     @property
     def text(self) -> str:
         """The file."""
-        lines = [each.line for each in self.sets]
+        lines = [each.line(each.name in self.open) for each in self.sets]
         for each in self.families:
             lines += each.lines
         for each in self.defs:
             lines += each.lines
+        for each in {step.template: step for step in self.steps if isinstance(step, Inlined)}.values():
+            lines += [f"program {each.template}{each.header}", *(f"    {line}" for line in each.body)]
         lines.append(f"program p : {self.sets[0].name} -> {self.sets[0].name}")
         lines += [f"    {line}" for step in self.steps for line in step.lines()]
         lines.append(f"    return {self.returned}")

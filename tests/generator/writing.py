@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.generator.expressions import (
-    walk,
-)
+from tests.generator.expressions import Element, Shift, walk
 from tests.generator.scope import number
 from tests.generator.sets import Set
-from tests.generator.steps import Case, Data, Site
+from tests.generator.steps import Case, Data, Marginalize, Site, Step
 from tests.generator.writing_draws import (
     KINDS,
     ROWS,
 )
-from tests.generator.writing_ragged import Ragged
+from tests.generator.writing_templates import Templates
 
 
-class Writer(Ragged):
+class Writer(Templates):
     """Writes one program."""
 
     def case(self) -> Case:
@@ -43,6 +41,7 @@ class Writer(Ragged):
             (0.7, self._score),
             (0.7, self._via),
             (1.2, self._ragged),
+            (1, self._inlined),
         ]
         for _ in range(self.rng.randint(2, 6)):
             self.rng.choices([way for _, way in ways], [weight for weight, _ in ways])[0]()
@@ -53,7 +52,34 @@ class Writer(Ragged):
         steps = tuple(s for s in self.steps if not isinstance(s, Data) or s.name in observed or self._read(s.name))
         kept = {s.name for step in steps for s in step.inside() if isinstance(s, Data | Site)}
         data = {name: table for name, table in self.names.data.items() if name in kept}
-        return Case(self.seed, tuple(self.names.sets), tuple(self.expressions.defs), steps, returned, data, rows)
+        sets, defs, families = self.names.sets, self.expressions.defs, self.names.families.values()
+        return Case(
+            self.seed, tuple(sets), tuple(defs), steps, returned, data, rows, tuple(families), self._open(steps)
+        )
+
+    def _open(self, steps: tuple[Step, ...]) -> frozenset[str]:
+        """Sets that data have as an axis, and whose elements no step calls by their numbers."""
+        given = [
+            s
+            for step in steps
+            for s in step.inside()
+            if isinstance(s, Data) or (isinstance(s, Site) and s.kind == "observe")
+        ]
+        parts = [each for step in steps for each in walk(step)]
+        called = {each.over for each in parts if isinstance(each, Element)}
+        # how far a shift reaches must be known
+        called |= {each.further.over for each in parts if isinstance(each, Shift) and each.further}
+        # beside literal probabilities a set of unknown size is rows
+        shown = {s.shown for step in steps for s in step.inside() if isinstance(s, Marginalize)}
+        sets = {axis for each in given for axis in each.axes} - called
+        found = frozenset(
+            each.name
+            for each in self.names.sets
+            if each in sets and each.name not in shown and not each.labels and self.chance(0.12)
+        )
+        if found:
+            self.features.add("open set")
+        return found
 
     def _read(self, name: str) -> bool:
         """Whether some step reads a name."""

@@ -15,7 +15,7 @@ from tests.generator.expressions import (
 from tests.generator.families import FAMILIES, Family
 from tests.generator.scope import Context, Entry, Names, number
 from tests.generator.sets import Set, Table
-from tests.generator.steps import Data, Draw, Step
+from tests.generator.steps import Data, Declared, Draw, Step
 from tests.generator.vectors import vector_size
 from tests.generator.writing_expressions import Expressions
 
@@ -60,6 +60,48 @@ class Ending:
     def at(self, binders: Sequence[Binder]) -> Ref | Num:
         """How many elements a chain has."""
         return Num(int(self.name)) if self.name.isdigit() else Ref(self.name, tuple(binders[:-1]))
+
+
+WRITTEN_OUT = {
+    "Normal": (
+        "(loc, scale : Real 1 [low=0.0]) : Real 1",
+        "    let z = 1.0 / scale",
+        "    density(x) = -0.5 * ((x - loc) * z)^2 - log(scale) - 0.9189385332046727",
+        "    draw = loc + scale * Normal(0.0, 1.0)",
+    ),
+    "Laplace": (
+        "(loc, scale : Real 1 [low=0.0]) : Real 1",
+        "    density(x) = -abs(x - loc) / scale - log(2.0 * scale)",
+        "    draw = Laplace(loc, scale)",
+    ),
+    "HalfNormal": (
+        "(scale : Real 1 [low=0.0]) : Real 1 [low=0.0]",
+        "    density(y) = -0.2257913526447274 - log(scale) - 0.5 * (y / scale)^2",
+        "    draw = abs(Normal(0.0, scale))",
+    ),
+    "Exponential": (
+        "(rate : Real 1 [low=0.0]) : Real 1 [low=0.0]",
+        "    density(y) = log(rate) - rate * y",
+        "    draw = Exponential(1.0) / rate",
+    ),
+    "Beta": (
+        "(a : Real 1 [low=0.0], b : Real 1 [low=0.0]) : Real 1 [low=0.0, high=1.0]",
+        "    let whole = lgamma(a) + lgamma(b) - lgamma(a + b)",
+        "    density(y) = (a - 1) * log(y) + (b - 1) * log1p(-y) - whole",
+        "    draw = Beta(a, b)",
+    ),
+    "Poisson": (
+        "(rate : Real 1 [low=0.0]) : Nat",
+        "    density(k) = k * log(rate) - rate - lgamma(k + 1)",
+        "    draw = Poisson(rate)",
+    ),
+    "Bernoulli": (
+        "(probs : Real 1 [low=0.0, high=1.0]) : Bool",
+        "    density(k) = k * log(probs) + (1 - k) * log1p(-probs)",
+        "    draw = Bernoulli(probs)",
+    ),
+}
+"""Headers and bodies of families that are written out in the file: a number's density, and how it is drawn."""
 
 
 class Draws:
@@ -132,7 +174,21 @@ class Draws:
             arguments = arguments[: self.rng.randint(1, 3)]
         self.features.add(f"family {row.key}")
         bounded = row.support == "interval"
-        return Draw(key, tuple(arguments), self.chance(0.2)), low if bounded else None, high if bounded else None
+        called = self._declared(key) if key in WRITTEN_OUT and self.chance(0.07) else ""
+        return (
+            Draw(key, tuple(arguments), self.chance(0.2), called),
+            low if bounded else None,
+            high if bounded else None,
+        )
+
+    def _declared(self, key: str) -> str:
+        """A family of the file with the density of one of the language."""
+        known = self.names.families
+        if key not in known:
+            name = self.names.fresh("Own")
+            known[key] = Declared(name, (f"family {name}{WRITTEN_OUT[key][0]}", *WRITTEN_OUT[key][1:]))
+        self.features.add(f"declared {key}")
+        return known[key].name
 
     def _argument(
         self,
