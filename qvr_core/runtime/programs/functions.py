@@ -188,11 +188,16 @@ def _matmul(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         # one product for all rows
         return Cell(arrays.nn.functional.linear(b, a), rows)
     if right.rank == 1:
-        return Cell((a @ b.unsqueeze(-1)).squeeze(-1), rows)
+        return Cell((a @ _under(b, left.rank).unsqueeze(-1)).squeeze(-1), rows)
     if left.rank == 1:
-        return Cell((a.unsqueeze(-2) @ b).squeeze(-2), rows)
+        return Cell((_under(a, right.rank).unsqueeze(-2) @ b).squeeze(-2), rows)
     tensors, _ = align([Cell(a, left.rows), Cell(b, right.rows)])
     return Cell(tensors[0] @ tensors[1], rows)
+
+
+def _under(vector: Tensor, rank: int) -> Tensor:
+    """A vector, or one of each row, beside what has `rank` axes behind the rows."""
+    return vector.reshape(*vector.shape[:-1], *[1] * (rank - 2), vector.shape[-1])
 
 
 def _floats(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

@@ -243,3 +243,22 @@ program p : Row -> Row
     run = ran(text, {"v": v}, g=torch.tensor([2, 1, 1, 3]), y=y)
     wanted = stats.norm(v[[2, 1, 1, 3]], 0.5).logpdf(y)
     torch.testing.assert_close(run.sites["y"].pointwise, torch.from_numpy(wanted).unsqueeze(0), rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_product_of_a_table_of_matrices_and_a_vector_of_each_row(rows: int) -> None:
+    text = """
+object State : FinSet 2
+object Row : FinSet 2
+object Time : FinSet 3
+program p : Row -> Row
+    data m : State * Row * Time
+    sample v : Time <- Normal(0.0, 1.0)
+    observe y : State * Row <- Normal(matmul(m, v), 0.5)
+    return v
+"""
+    rng = torch.Generator().manual_seed(1)
+    m, y, v = (torch.randn(*shape, generator=rng, dtype=torch.float64) for shape in ((2, 2, 3), (2, 2), (rows, 3)))
+    run = loads(text).morphism.run(None, condition({"m": m, "y": y}), substitute({"v": v}), by_rows(rows), pointwise)
+    wanted = torch.stack([torch.distributions.Normal(m @ one, 0.5).log_prob(y) for one in v])
+    torch.testing.assert_close(run.sites["y"].pointwise, wanted, rtol=1e-12, atol=0.0)
