@@ -179,15 +179,7 @@ class Expressions:
         over = [each for each in names.sets if each.size <= 4] or names.sets
         chosen = self.rng.sample(over, 2 if len(over) > 1 and self.chance(0.15) else 1)
         binders = tuple(names.binder(each) for each in chosen)
-        inner = replace(context, binders=(*context.binders, *binders), own=(), lag=0)
-        if any(
-            each.over == b.over
-            for e, _ in context.drawn
-            for each in walk(e)
-            if isinstance(each, Binder)
-            for b in binders
-        ):
-            inner = replace(inner, drawn=())  # a hidden value may not stand in a reduction over its own set
+        inner = self._reduced(context, binders)
         kind = self.rng.choice(("sum", "sum", "sum", "mean", "max", "min", "logsumexp", "prod"))
         condition: Expr | None = None
         if kind in ("sum", "prod") and self.chance(0.4):
@@ -201,6 +193,13 @@ class Expressions:
             body = Binary("+", Num(1.0), Binary("*", Num(0.3), Call("tanh", (body,))))
         names.features.add(f"reduction-{kind}")
         return Reduce(kind, body, binders, condition)
+
+    def _reduced(self, context: Context, binders: tuple[Binder, ...]) -> Context:
+        """What a reduction may read: no hidden value where it runs over that value's own set."""
+        over = {b.over for b in binders}
+        near = any(each.over in over for e, _ in context.drawn for each in walk(e) if isinstance(each, Binder))
+        drawn = () if near else context.drawn
+        return replace(context, binders=(*context.binders, *binders), own=(), lag=0, drawn=drawn)
 
     def _reading(self, binder: Binder, context: Context) -> Expr | None:
         """A value that runs over a binder."""
@@ -266,7 +265,7 @@ class Expressions:
         if context.plain or context.via is not None:
             return self.literal(0.3, 2.0)
         binder = self.names.binder(self.rng.choice(self.names.sets))
-        inner = replace(context, binders=(*context.binders, binder), own=(), lag=0)
+        inner = self._reduced(context, (binder,))
         kind = self.rng.choice(("sum", "mean", "max"))
         return Reduce(kind, self.positive(inner, 0), (binder,))
 
