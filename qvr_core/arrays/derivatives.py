@@ -8,12 +8,13 @@ matrix derivative results"; Murray (2016), arXiv:1602.07527, for the Cholesky fa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from qvr_core.arrays import operations as g
 from qvr_core.arrays.graph import CASTS, COMPARISONS, LOGICAL, POINTWISE, Array, Unsupported
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.operations import transposed, triangle
+from qvr_core.arrays.recurrences import Body, Loop, State
 from qvr_core.arrays.shapes import Shape
 
 Rule = Callable[[Array, Array], Sequence[Array | None]]
@@ -34,20 +35,31 @@ def gradient(value: Array, of: Array) -> Array:
     slopes: dict[int, Array] = {}
     if value.number in depends:
         slopes[value.number] = g.expand(graph.constant(1.0), value.shape)
-    for number in sorted(reached & depends, reverse=True):
-        node, slope = graph.nodes[number], slopes.get(number)
-        if slope is None or node is of or node.op in FLAT:
+    _carry_back(slopes, (graph.nodes[number] for number in sorted(reached & depends, reverse=True)), depends)
+    return slopes.get(of.number, g.zeros(graph, of.shape))
+
+
+def _carry_back(slopes: dict[int, Array], nodes: Iterable[Array], depends: Collection[int]) -> None:
+    """Carry the derivatives of nodes, last one first, to those of their arguments that are in `depends`."""
+    for node in nodes:
+        slope = slopes.get(node.number)
+        if slope is None or node.op in FLAT:
             continue
         rule = RULES.get(node.op)
         if rule is None:
+            if not node.args:
+                continue
             raise Unsupported(f"the derivative of {node.op}")
         for arg, part in zip(node.args, rule(node, slope), strict=True):
             if part is None or arg.number not in depends:
                 continue
             part = unbroadcast(part, arg.shape) if node.op in POINTWISE else part
-            own = slopes.get(arg.number)
-            slopes[arg.number] = part if own is None else p("add", own, part)
-    return slopes.get(of.number, g.zeros(graph, of.shape))
+            _add(slopes, arg, part)
+
+
+def _add(slopes: dict[int, Array], node: Array, part: Array) -> None:
+    own = slopes.get(node.number)
+    slopes[node.number] = part if own is None else p("add", own, part)
 
 
 def _reached(value: Array) -> set[int]:
@@ -151,7 +163,7 @@ def _neg(node: Array, d: Array) -> Sequence[Array | None]:
 
 
 @_rule("add")
-def _add(node: Array, d: Array) -> Sequence[Array | None]:
+def _sum_of_two(node: Array, d: Array) -> Sequence[Array | None]:
     return [d, d]
 
 
@@ -406,3 +418,65 @@ def _det(node: Array, d: Array) -> Sequence[Array | None]:
 @_rule("slogdet")
 def _slogdet(node: Array, d: Array) -> Sequence[Array | None]:
     return [p("mul", g.reshape(d, (*node.shape, 1, 1)), transposed(g.inverse(node.args[0])[0]))]
+
+
+# ---------------------------------------------------------------- loops
+
+
+@_rule("loop")
+def _loop(node: Array, d: Array) -> Sequence[Array | None]:
+    """A loop the other way round: what each turn adds to the derivatives of what it reads."""
+    body: Body = node.params[0]
+    graph, starts = node.graph, sum(len(state.back) for state in body.states)
+    rows, captured = node.args[starts : starts + len(body.items)], node.args[starts + len(body.items) :]
+    given, series = body.parts(d), body.parts(node)
+    back = Loop(graph, body.count, reverse=True, like=node)
+    slopes: dict[int, Array] = {}
+    pending: list[list[Array]] = []
+    for state, own, made in zip(body.states, given, series, strict=False):
+        depth = len(state.back)
+        for at, one in enumerate(state.back, 1):
+            back.rows[one.number] = g.cut(made, 0, depth - at, depth - at + body.count)
+        # what later turns have left for the elements before them
+        pending.append([back.state(g.zeros(graph, one.shape)) for one in state.back])
+        _add(slopes, state.made, p("add", back.item(g.cut(own, 0, depth, depth + body.count)), pending[-1][0]))
+        back.rows[state.made.number] = g.cut(made, 0, depth, depth + body.count)
+    first = len(body.states)
+    for each, own in zip(body.emitted, given[first:], strict=False):
+        _add(slopes, each, back.item(own))
+    first += len(body.emitted)
+    for each, made in zip(body.kept, series[first:], strict=False):
+        back.rows[each.number] = made
+    for each, own in zip(body.summed, given[first + len(body.kept) :], strict=True):
+        _add(slopes, each, own)
+    depends = {one.number for state in body.states for one in state.back}
+    depends |= {item.number for item, own in zip(body.items, rows, strict=True) if not own.constant}
+    depends |= {each.number for each in captured if not each.constant}
+    reals = {each.number for each in (*body.items, *captured) if each.kind != "real"}
+    depends -= reals
+    inside: list[Array] = []
+    for inner in body.nodes:
+        if any(arg.number in depends for arg in inner.args):
+            depends.add(inner.number)
+            inside.append(inner)
+    _carry_back(slopes, reversed(inside), depends)
+
+    def slope_of(one: Array) -> Array:
+        return slopes.get(one.number, g.zeros(graph, one.shape))
+
+    states: list[State] = []
+    for state, left in zip(body.states, pending, strict=True):
+        for at, (one, own) in enumerate(zip(state.back, left, strict=True)):
+            made = slope_of(one)
+            states.append(State((own,), p("add", made, left[at + 1]) if at + 1 < len(left) else made))
+    wanted = [item for item in body.items if item.number in depends]
+    summed = [each for each in captured if each.number in depends]
+    _, found = back.run(states, [slope_of(item) for item in wanted], [slope_of(each) for each in summed])
+    parts = iter(found)
+    firsts: list[Array] = []
+    for state, own in zip(body.states, given, strict=False):
+        left = [g.select(next(parts), 0, body.count) for _ in state.back]
+        firsts += [p("add", g.select(own, 0, at), left[-1 - at]) for at in range(len(left))]
+    by_row = {item.number: next(parts) for item in wanted}
+    by_value = {each.number: next(parts) for each in summed}
+    return [*firsts, *(by_row.get(item.number) for item in body.items), *(by_value.get(one.number) for one in captured)]

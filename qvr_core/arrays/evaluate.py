@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from qvr_core.arrays import special
 from qvr_core.arrays.graph import Array, Kind
+from qvr_core.arrays.recurrences import Body
 from qvr_core.arrays.shapes import Shape
 
 Numbers = NDArray[Any]
@@ -157,6 +158,28 @@ def _inverse(x: Numbers) -> Numbers:
         return np.full(x.shape, np.nan)
 
 
+def _loop(args: Sequence[Numbers], body: Body) -> Numbers:
+    given = iter(args)
+    series = [[next(given) for _ in state.back] for state in body.states]
+    rows = [(item.number, next(given)) for item in body.items]
+    outside = {each.number: next(given) for each in body.captured}
+    emitted: list[list[Numbers]] = [[] for _ in range(body.count)]
+    sums: list[Numbers] = [np.zeros(each.shape) for each in body.summed]
+    for turn in reversed(range(body.count)) if body.reverse else range(body.count):
+        found = {number: own[turn] for number, own in rows} | outside
+        for state, made in zip(body.states, series, strict=True):
+            found.update((one.number, made[-at]) for at, one in enumerate(state.back, 1))
+        for node in body.nodes:
+            found[node.number] = evaluate(node.op, [found[arg.number] for arg in node.args], node.params, node.shape)
+        for state, made in zip(body.states, series, strict=True):
+            made.append(found[state.made.number])
+        emitted[turn] = [found[each.number] for each in (*body.emitted, *body.kept)]
+        sums = [total + found[each.number] for total, each in zip(sums, body.summed, strict=True)]
+    columns = [one for at in range(len(emitted[0])) for one in (row[at] for row in emitted)]
+    whole = [*(one for made in series for one in made), *columns, *sums]
+    return np.concatenate([np.asarray(one, np.float64).reshape(-1) for one in whole])
+
+
 def _known(data: Numbers) -> float | None:
     if data.size == 0:
         return None
@@ -208,6 +231,7 @@ _OPERATIONS: dict[str, Callable[[Sequence[Any], tuple[Any, ...], Shape], Any]] =
     "inverse": lambda a, p, s: _matrices(a[0], _inverse, s),
     "det": lambda a, p, s: np.linalg.det(a[0]),
     "slogdet": lambda a, p, s: np.linalg.slogdet(a[0])[1],
+    "loop": lambda a, p, s: _loop(a, p[0]),
     "known": lambda a, p, s: _known(a[0]),
     "unrepeated": lambda a, p, s: _unrepeated(a[0]),
     "listed": lambda a, p, s: a[0][tuple(slice(0, n) for n in p)].reshape(-1).tolist(),

@@ -34,7 +34,8 @@ STRUCTURAL = frozenset((
     "diagonal", "diagonal_embed", "cumsum", "cumprod", "log_softmax", "matmul",
 ))  # fmt: skip
 MATRICES = frozenset(("cholesky", "cholesky_failed", "solve_triangular", "inverse", "det", "slogdet"))
-OPERATIONS = POINTWISE | REDUCTIONS | STRUCTURAL | MATRICES | {"position", "constant"}
+OPERATIONS = POINTWISE | REDUCTIONS | STRUCTURAL | MATRICES | {"position", "constant", "turn", "loop"}
+"""`turn` is what one turn of a loop reads, of `recurrences`; `loop` is the loop."""
 
 
 class Unsupported(Exception):
@@ -56,6 +57,7 @@ class Array:
         self.kind: Kind = kind
         self.shape: Shape = graph.shape_type(shape)
         self.data: Any = None
+        """Of a constant its numbers; of what a turn reads those of all turns, where they are known."""
         self.plain = False
         """Of a constant: whether the program says it, not the data."""
         self.number = graph.register(self)
@@ -133,15 +135,49 @@ class Graph:
 
     def make(self, op: str, args: tuple[Array, ...], params: tuple[Any, ...], shape: Shape, kind: Kind) -> Array:
         """The node of an operation; a constant where it depends on constants alone."""
-        if all(arg.op == "constant" for arg in args):
-            key = (op, params, *(arg.number for arg in args))
-            found = self._made.get(key)
-            if found is None:
-                data = self.evaluate(op, [arg.data for arg in args], params, shape)
-                found = self._made[key] = self._constant(data, shape, kind)
+        if not all(is_known(arg) for arg in args):
+            return self._node(op, args, params, shape, kind)
+        key = (op, params, *(arg.number for arg in args))
+        found = self._made.get(key)
+        if found is None:
+            if any(arg.op == "turn" for arg in args):
+                found = self._of_turns(op, args, params, shape, kind)
+            else:
+                found = self._constant(self.evaluate(op, [arg.data for arg in args], params, shape), shape, kind)
                 found.plain = all(arg.plain for arg in args)
-            return found
-        return self._node(op, args, params, shape, kind)
+            self._made[key] = found
+        return found
+
+    def turn(self, family: int, data: Any, shape: Shape, kind: Kind) -> Array:
+        """What a turn of a loop of a family reads; `data`, where it is known, has an axis of turns in front."""
+        node = self.array_type(self, "turn", (), (family,), shape, kind)
+        node.data = data
+        return node
+
+    def rows_of(self, turn: Array) -> Array:
+        """What is known for each turn, of all turns: with an axis of them in front."""
+        return self._constant(turn.data, (len(turn.data), *turn.shape), turn.kind)
+
+    def _of_turns(self, op: str, args: tuple[Array, ...], params: tuple[Any, ...], shape: Shape, kind: Kind) -> Array:
+        """An operation on numbers that are known for each turn, done for all of them."""
+        turns = [arg for arg in args if arg.op == "turn"]
+        count = len(turns[0].data)
+        if op in POINTWISE:
+            laid = [
+                self.evaluate("reshape", [arg.data], (), (count, *(1,) * (len(shape) - arg.rank), *arg.shape))
+                if arg.op == "turn"
+                else arg.data
+                for arg in args
+            ]
+            data = self.evaluate("expand", [self.evaluate(op, laid, params, ())], (), (count, *shape))
+        else:
+            each = [
+                self.evaluate(op, [arg.data[at] if arg.op == "turn" else arg.data for arg in args], params, shape)
+                for at in range(count)
+            ]
+            rows = [self.evaluate("reshape", [one], (), (1, *shape)) for one in each]
+            data = self.evaluate("cat", rows, (0,), (count, *shape))
+        return self.turn(turns[0].params[0], data, shape, kind)
 
     def _node(self, op: str, args: tuple[Array, ...], params: tuple[Any, ...], shape: Shape, kind: Kind) -> Array:
         key = (op, params, *(arg.number for arg in args))
@@ -167,6 +203,11 @@ def recording_into(graph: Graph) -> Generator[Graph]:
 def current() -> Graph | None:
     """The graph that is being recorded."""
     return _CURRENT.get()
+
+
+def is_known(value: Array) -> bool:
+    """Whether it is a number, or one of each turn of a loop, that does not depend on the position."""
+    return value.op == "constant" or (value.op == "turn" and value.data is not None)
 
 
 def known(value: Array) -> float | None:

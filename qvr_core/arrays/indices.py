@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.graph import Array, Graph, Unsupported
+from qvr_core.arrays.graph import Array, Graph, Unsupported, is_known
 from qvr_core.arrays.listing import arrays, graph_of, in_graph, listed
 from qvr_core.arrays.numbers import where
 from qvr_core.arrays.operations import pointwise as p
@@ -78,6 +78,8 @@ def _index(key: Any, graph: Graph) -> Any:
     if isinstance(key, int) and not isinstance(key, bool):
         return key
     array = in_graph(key, graph)
+    if is_known(array) and array.kind == "whole" and not array.constant:
+        return array
     if not array.constant:
         raise Unsupported("an index that depends on a latent")
     if array.kind == "truth":

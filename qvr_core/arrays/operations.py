@@ -12,6 +12,7 @@ from qvr_core.arrays.graph import (
     Graph,
     Kind,
     Unsupported,
+    is_known,
     known,
 )
 from qvr_core.arrays.shapes import Shape, broadcast, contracted, reshaped
@@ -139,7 +140,7 @@ def select(x: Array, axis: int, at: int) -> Array:
 def index(x: Array, first: int, indices: Sequence[Array]) -> Array:
     """x[…, i, j, …]: axes from `first` on picked by constant whole numbers that are broadcast with each other."""
     graph = x.graph
-    if not all(i.op == "constant" for i in indices):
+    if not all(is_known(i) for i in indices):
         raise Unsupported("an index that depends on a latent")
     lead = broadcast([i.shape for i in indices])
     laid = tuple(expand(_counted(i, x.shape[first + n]), lead) for n, i in enumerate(indices))
@@ -170,7 +171,7 @@ def index_add(base: Array, x: Array, first: int, indices: Sequence[Array]) -> Ar
 
 def take_along(x: Array, axis: int, i: Array) -> Array:
     """x at i[…] along an axis, at the own place along the others."""
-    if i.op != "constant":
+    if not is_known(i):
         raise Unsupported("an index that depends on a latent")
     axis %= x.rank
     return x.graph.make("take_along", (x, _counted(i, x.shape[axis])), (axis,), i.shape, x.kind)
@@ -178,7 +179,7 @@ def take_along(x: Array, axis: int, i: Array) -> Array:
 
 def add_along(base: Array, axis: int, i: Array, x: Array) -> Array:
     """base with x added at i[…] along an axis."""
-    if i.op != "constant":
+    if not is_known(i):
         raise Unsupported("an index that depends on a latent")
     axis %= base.rank
     return base.graph.make("add_along", (base, x, _counted(i, base.shape[axis])), (axis,), base.shape, "real")

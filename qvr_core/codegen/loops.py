@@ -205,11 +205,24 @@ Placed = tuple[tuple[int, ...], Statement]
 """A statement and the extents of the loops around it, over i0, i1, …"""
 
 
+TURN = "r"
+"""The variable of a loop over turns."""
+
+
+@dataclass(slots=True)
+class Turns:
+    """Statements that run `count` times in their order, over `TURN`; `scratch` are buffers to be zeroed each time."""
+
+    count: int
+    statements: list[Placed]
+    scratch: list[Buffer]
+
+
 class Plan:
-    """Statements in the order in which they may run."""
+    """Statements in the order in which they may run; what stands before turns is done before them."""
 
     def __init__(self) -> None:
-        self.statements: list[Placed] = []
+        self.statements: list[Placed | Turns] = []
 
     def put(self, loops: Loops, statement: Statement) -> None:
         """Append a statement in loops over i0, i1, …"""

@@ -14,6 +14,7 @@ from itertools import chain
 from qvr_core.codegen.blocks import WIDE, Phase, crossing, phases
 from qvr_core.codegen.intrinsics import BLOCK
 from qvr_core.codegen.loops import (
+    TURN,
     Buffer,
     Call,
     Expression,
@@ -25,11 +26,11 @@ from qvr_core.codegen.loops import (
     Placed,
     Program,
     Statement,
+    Turns,
     fused,
     loads,
 )
 from qvr_core.codegen.pointwise import WRITTEN
-from qvr_core.codegen.rolling import TURN, Roll, Tables, rolled
 
 NAME = "log_density"
 STARTS = {"+": "0.0", "*": "1.0", "max": "-math.inf", "min": "math.inf"}
@@ -62,65 +63,81 @@ class Layout:
     size: int = 0
 
 
-def written(program: Program, *, roll: bool = False) -> Text:
-    """The function of a program: `log_density(q, g, w, d, k)` fills the gradient and returns the value.  `roll`: steps
-    that repeat become loops."""
-    statements = program.plan.statements
-    parts: Sequence[list[Placed] | Roll] = rolled(statements) if roll else [list(statements)]
-    nests = [part.nests() if isinstance(part, Roll) else fused(part) for part in parts]
-    layout = _laid_out(program, parts, nests)
-    tables = Tables(list(program.reals), list(program.wholes), program.real_buffer, program.whole_buffer)
+@dataclass(slots=True)
+class _Part:
+    """Statements between two loops over turns, or those of one."""
+
+    statements: list[Placed]
+    nests: list[Nest]
+    turns: Turns | None
+
+
+def written(program: Program) -> Text:
+    """The function of a program: `log_density(q, g, w, d, k)` fills the gradient and returns the value."""
+    parts = list(_parts(program.plan.statements))
+    layout = _laid_out(program, parts)
     lines = [f"def {NAME}(q, g, w, d, k):"]
     if layout.zeroed:
         lines += [f"{INDENT}for i in range({layout.zeroed}):", f"{INDENT * 2}w[i] = 0.0"]
-    if any(statement.target.kind == "g" and statement.target.zeroed for _, statement in statements):
+    if any(
+        statement.target.kind == "g" and statement.target.zeroed for part in parts for _, statement in part.statements
+    ):
         lines += [f"{INDENT}for i in range({program.width}):", f"{INDENT * 2}g[i] = 0.0"]
     number = lanes = 0
     start = len(lines)
-    for part, own in zip(parts, nests, strict=True):
+    for part in parts:
         deep = INDENT
-        if isinstance(part, Roll):
-            lines.append(f"{INDENT}for {TURN} in range({len(part.turns)}):")
+        if part.turns is not None:
+            lines.append(f"{INDENT}for {TURN} in range({part.turns.count}):")
             deep = INDENT * 2
-        turn = part.form(layout.offsets, set(layout.local), tables) if isinstance(part, Roll) else own
-        for nest in turn:
+            for buffer in part.turns.scratch:
+                first = layout.offsets[buffer]
+                lines += [f"{deep}for i in range({first}, {first + buffer.size}):", f"{deep}{INDENT}w[i] = 0.0"]
+        for nest in part.nests:
             writer = _Writer(layout, nest, number)
             lines += [deep + line for line in writer.lines()]
             number, lanes = number + 1, max(lanes, len(writer.lanes))
     lines[start:start] = [f"{INDENT}lane{lane} = lane()" for lane in range(lanes)]
     writer = _Writer(layout, Nest((), []), number)
     lines.append(f"{INDENT}return {writer.text(program.value)}")
-    return Text("\n".join(lines) + "\n", layout.size, tables.reals, tables.wholes)
+    return Text("\n".join(lines) + "\n", layout.size, program.reals, program.wholes)
 
 
-def _laid_out(program: Program, parts: Sequence[list[Placed] | Roll], nests: list[list[Nest]]) -> Layout:
+def _parts(statements: Sequence[Placed | Turns]) -> Iterator[_Part]:
+    plain: list[Placed] = []
+    for each in statements:
+        if isinstance(each, Turns):
+            yield _Part(plain, fused(plain), None)
+            yield _Part(each.statements, fused(each.statements), each)
+            plain = []
+        else:
+            plain.append(each)
+    yield _Part(plain, fused(plain), None)
+
+
+def _laid_out(program: Program, parts: Sequence[_Part]) -> Layout:
     layout = Layout()
     elsewhere = {load.buffer for load in loads(program.value)}
-    for nest in chain.from_iterable(nests):
+    for nest in chain.from_iterable(part.nests for part in parts):
         own = _own(nest)
         elsewhere |= {b for s in nest.statements for b in _foreign(s, own)}
-    readers: dict[Buffer, list[int]] = {}
-    for number, (_, statement) in enumerate(program.plan.statements):
-        for load in statement.reads():
-            readers.setdefault(load.buffer, []).append(number)
-    start = 0
-    for part, own_nests in zip(parts, nests, strict=True):
-        own = dict.fromkeys(b for nest in own_nests for b in _own(nest) if b.kind == "w" and b not in elsewhere)
-        if isinstance(part, Roll):
-            found = part.locals(readers, set(own))
-            start = part.stop
-        else:
-            stop = start + len(part)
-            found = [[b] for b in own if all(start <= reader < stop for reader in readers.get(b, ()))]
-            start = stop
-        for fellows in found:
-            layout.local |= dict.fromkeys(fellows, f"t{len(layout.local)}")
-    made = dict.fromkeys(statement.target for _, statement in program.plan.statements)
+    readers: dict[Buffer, set[int]] = {}
+    for number, part in enumerate(parts):
+        for _, statement in part.statements:
+            for load in statement.reads():
+                readers.setdefault(load.buffer, set()).add(number)
+    for number, part in enumerate(parts):
+        own = dict.fromkeys(b for nest in part.nests for b in _own(nest) if b.kind == "w" and b not in elsewhere)
+        alone = [b for b in own if readers.get(b, {number}) == {number}]
+        layout.local |= {b: f"t{len(layout.local) + at}" for at, b in enumerate(alone)}
+    made = dict.fromkeys(statement.target for part in parts for _, statement in part.statements)
+    scratch = {buffer for part in parts if part.turns is not None for buffer in part.turns.scratch}
+    zeroed = {buffer for buffer in made if buffer.zeroed and buffer not in scratch}
     # zeroed ones stand together in front
-    for buffer in sorted((b for b in made if b.kind == "w" and b not in layout.local), key=lambda b: not b.zeroed):
+    for buffer in sorted((b for b in made if b.kind == "w" and b not in layout.local), key=lambda b: b not in zeroed):
         layout.offsets[buffer] = layout.size
         layout.size += buffer.size
-        layout.zeroed += buffer.size if buffer.zeroed else 0
+        layout.zeroed += buffer.size if buffer in zeroed else 0
     return layout
 
 

@@ -42,7 +42,7 @@ PROGRAMS = [
 def test_value_and_gradient_are_torchs(kind: str, name: str) -> None:
     plain = potential(kind, name)
     value, slope = density_graph(plain)
-    texts = [interpreted(text, plain.width) for text in lowered(value, slope)]
+    texts = [interpreted(lowered(value, slope), plain.width)]
     generator = np.random.default_rng(8)
     finite = 0
     for _ in range(POSITIONS):

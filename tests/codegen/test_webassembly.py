@@ -134,11 +134,11 @@ def test_a_sampler_wants_a_density() -> None:
 
 
 @pytest.fixture(scope="module")
-def texts() -> dict[tuple[str, str], tuple[Any, list[Any]]]:
-    found: dict[tuple[str, str], tuple[Any, list[Any]]] = {}
+def texts() -> dict[tuple[str, str], tuple[Any, Any]]:
+    found: dict[tuple[str, str], tuple[Any, Any]] = {}
     for kind, name in PROGRAMS:
         plain = potential(kind, name)
-        found[kind, name] = plain, list(lowered(*density_graph(plain)))
+        found[kind, name] = plain, lowered(*density_graph(plain))
     return found
 
 
@@ -149,17 +149,16 @@ def constants(text: Any) -> tuple[Any, Any]:
 def test_value_and_gradient_of_every_program_are_torchs(texts: Any, tmp_path: Path) -> None:
     jobs: list[Job] = []
     wanted: list[tuple[str, list[tuple[float, Any]]]] = []
-    for (_, name), (plain, forms) in texts.items():
+    for (_, name), (plain, text) in texts.items():
         generator = np.random.default_rng(8)
         positions = [plain.initial(generator) for _ in range(POSITIONS)]
         values = [plain.value_and_grad(q.unsqueeze(0)) for q in positions]
-        for text in forms:
-            module = Module()
-            module.take_loops(text)
-            rest = [[np.full(max(text.room, 1), np.nan)], *([array] for array in constants(text))]
-            calls = [Call("log_density", [[q.numpy()], [np.full(plain.width, np.nan)], *rest]) for q in positions]
-            jobs.append(Job(module.encoded(), calls))
-            wanted.append((name, [(float(value), slope[0].numpy()) for value, slope in values]))
+        module = Module()
+        module.take_loops(text)
+        rest = [[np.full(max(text.room, 1), np.nan)], *([array] for array in constants(text))]
+        calls = [Call("log_density", [[q.numpy()], [np.full(plain.width, np.nan)], *rest]) for q in positions]
+        jobs.append(Job(module.encoded(), calls))
+        wanted.append((name, [(float(value), slope[0].numpy()) for value, slope in values]))
     for (name, values), answers in zip(wanted, ran(jobs, tmp_path), strict=True):
         assert any(math.isfinite(value) for value, _ in values)
         for (value, slope), answer in zip(values, answers, strict=True):
@@ -177,12 +176,12 @@ def test_programs_of_chance_have_torchs_densities(tmp_path: Path) -> None:
         plain = ProgramPotential(loaded(case.text), None, data_of(case))
         q = np.random.default_rng(seed).uniform(-1.0, 1.0, plain.width)
         value, slope = plain.value_and_grad(torch.tensor(q).unsqueeze(0))
-        for text in lowered(*density_graph(plain)):
-            module = Module()
-            module.take_loops(text)
-            rest = [[np.full(max(text.room, 1), np.nan)], *([array] for array in constants(text))]
-            jobs.append(Job(module.encoded(), [Call("log_density", [[q], [np.zeros(plain.width)], *rest])]))
-            wanted.append((seed, float(value), slope[0].numpy()))
+        text = lowered(*density_graph(plain))
+        module = Module()
+        module.take_loops(text)
+        rest = [[np.full(max(text.room, 1), np.nan)], *([array] for array in constants(text))]
+        jobs.append(Job(module.encoded(), [Call("log_density", [[q], [np.zeros(plain.width)], *rest])]))
+        wanted.append((seed, float(value), slope[0].numpy()))
     for (seed, value, slope), (answer,) in zip(wanted, ran(jobs, tmp_path), strict=True):
         np.testing.assert_allclose(answer.value, value, rtol=1e-9, atol=1e-9, err_msg=str(seed))
         if math.isfinite(value):
@@ -221,11 +220,11 @@ def chain(plain: Any, text: Any, number: int) -> tuple[Chain, Call]:
 
 @pytest.mark.parametrize("name", ["eight_schools", "radon"])
 def test_chains_are_those_of_machine_code(name: str, texts: Any, tmp_path: Path) -> None:
-    plain, forms = texts["examples", name]
+    plain, text = texts["examples", name]
     module = Module()
-    module.take_loops(forms[-1])
+    module.take_loops(text)
     module.take(transition.advance, ADVANCE)
-    pairs = [chain(plain, forms[-1], number) for number in range(4)]
+    pairs = [chain(plain, text, number) for number in range(4)]
     (answers,) = ran([Job(module.encoded(), [call for _, call in pairs])], tmp_path)
     theirs = [here.advance(WARMUP + DRAWS)[0] for here, _ in pairs]
     ours = [answer.arrays[-2] for answer in answers]

@@ -53,10 +53,8 @@ def lowers(*names: str) -> Callable[[Rule], Rule]:
 class Lowering:
     """One graph: the nodes that its outputs need, in order."""
 
-    def __init__(self, value: Array, gradient: Array, *, repeats: bool = False) -> None:
+    def __init__(self, value: Array, gradient: Array) -> None:
         self.outputs = value, gradient
-        self.repeats = repeats
-        """Steps should become the same statements: all is stored that is made, numbers of data are no literals."""
         self.nodes = _needed(self.outputs)
         self.uses = Counter(arg.number for node in self.nodes for arg in node.args)
         self.plan = Plan()
@@ -71,19 +69,21 @@ class Lowering:
     def program(self) -> Program:
         """Loops that give the value and fill the gradient.  Raises `NoLoops`."""
         for node in self.nodes:
-            self.values[node.number] = self._lowered(node)
+            self.lower(node)
         value, gradient = (self.read(output) for output in self.outputs)
         total = self.stored(value).at((Linear(),) * len(value.shape))
         self.stored(gradient, Buffer("g", gradient.numel))
         return Program(self.plan, total, self.reals, self.wholes, gradient.numel, self.real_buffer, self.whole_buffer)
 
+    def lower(self, node: Array) -> None:
+        """Make a value of a node whose arguments have theirs."""
+        self.values[node.number] = self._lowered(node)
+
     def _lowered(self, node: Array) -> Value:
         if node.op == "constant":
             return self._constant(node)
         if node.op == "position":
-            value = self.lying(self.position, node.shape, "real")
-            # where numbers of the position and made ones take turns, they must lie in one buffer
-            return self.stored(value, Buffer("w", value.numel)) if self.repeats else value
+            return self.lying(self.position, node.shape, "real")
         rule = RULES.get(node.op)
         if rule is None:
             raise NoLoops(f"the operation {node.op}")
@@ -92,7 +92,7 @@ class Lowering:
         uses = self.uses[node.number]
         if value.pieces:
             return self.stored(value) if uses > 1 else value
-        most = 0 if self.repeats or uses > 1 else MOST_COST
+        most = 0 if uses > 1 else MOST_COST
         return self.stored(value) if value.cost > most else value
 
     # ------------------------------------------------------------ values

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +20,10 @@ from qvr_core.codegen.source import Text
 from qvr_core.inference.machine.kept import Kept, keep, kept
 from qvr_core.inference.machine.referee import disagreement
 from qvr_core.inference.machine.tracing import Traceable, density_graph, work_of
-from qvr_core.runtime.programs.chains.elements import written_out
 
 Array = NDArray[Any]
 MOST_OPERATIONS = 12_000
 """Of a graph; lowering one takes 0.1 ms an operation."""
-WORTH_ROLLING = 0.6
-"""How long, of the text written out, one with loops over steps may be."""
 MOST_LINES = 1000
 """Longer texts take the compiler longer than they are worth."""
 
@@ -67,25 +63,19 @@ class NotCompiled(Exception):
 def text_of(potential: Traceable) -> tuple[Text, int]:
     """The loops of a density as text with its constants, and the work of one evaluation.  Raises `NotCompiled`."""
     try:
-        with written_out():
-            value, gradient = density_graph(potential)
+        value, gradient = density_graph(potential)
         if len(value.graph.nodes) > MOST_OPERATIONS:
             raise NotCompiled(f"there are no loops for so large a graph ({len(value.graph.nodes):,} operations)")
-        return _better(list(lowered(value, gradient))), work_of(value)
+        text = lowered(value, gradient)
     except NoLoops as lacking:
         raise NotCompiled(f"there are no loops for {lacking}") from None
     except Unsupported as lacking:
         raise NotCompiled(f"there are no arrays for {lacking}") from None
     except (ValueError, IndexError, TypeError, RuntimeError) as error:
         raise NotCompiled(f"it cannot be traced ({_first_line(error)})") from error
-
-
-def _better(texts: Sequence[Text]) -> Text:
-    """The text with a loop over steps where that is much shorter: it stores what a longer one need not."""
-    text = texts[-1] if texts[-1].lines < WORTH_ROLLING * texts[0].lines or len(texts) == 1 else texts[0]
     if text.lines > MOST_LINES:
         raise NotCompiled(f"there are no loops for so long a program ({text.lines:,} lines of loops)")
-    return text
+    return text, work_of(value)
 
 
 def machine_density(

@@ -103,7 +103,7 @@ def sampling(text: str, files: Files, *, chains: int, warmup: int, seed: int, lo
     potential = ProgramPotential(model, None, data)
     try:
         value, slope = density_graph(potential)
-        density, report = _text(value, slope), report_text(potential)
+        density, report = lowered(value, slope), report_text(potential)
     except (Unsupported, NoLoops) as error:
         raise InputProblem(f"`{program.name}` cannot be sampled here: it has {error}") from None
     rng = np.random.default_rng(seed)
@@ -141,7 +141,7 @@ def report_text(potential: ProgramPotential) -> tuple[Text, tuple[Reported, ...]
         Reported(name, tuple(value.shape[1:]), _line(places.get(name.partition("/")[0])))
         for name, value in values.items()
     )
-    return _text(total, whole), reported
+    return lowered(total, whole), reported
 
 
 def _real(value: Any) -> Array:
@@ -151,12 +151,6 @@ def _real(value: Any) -> Array:
 def _line(place: str | None) -> int | None:
     number = (place or "").rpartition(":")[2]
     return int(number) - 1 if number.isdecimal() else None
-
-
-def _text(value: Array, slope: Array) -> Text:
-    """The loops, rolled where that is much shorter."""
-    texts: Sequence[Text] = list(lowered(value, slope))
-    return texts[-1] if texts[-1].lines < 0.6 * texts[0].lines else texts[0]
 
 
 def _checked(snapshot: Snapshot) -> Snapshot:

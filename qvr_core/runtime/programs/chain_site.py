@@ -18,11 +18,13 @@ from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.chains.bounds import Bounds
+from qvr_core.runtime.programs.chains.recurrences import each_element
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite, Terms
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_shapes import entries_of
+from qvr_core.runtime.programs.turns import Element, element_of
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.layout import Where
@@ -40,7 +42,7 @@ class Elements(Protocol):
         """The first ones, each (B, *sizes) with its axis of length 1."""
         ...
 
-    def later(self, frame: Frame, element: int) -> Tensor:
+    def later(self, frame: Frame, element: Element) -> Tensor:
         """The element that the frame's window is on."""
         ...
 
@@ -63,8 +65,8 @@ class Draws:
         self.kept += [used for _, used in found]
         return [value for value, _ in found]
 
-    def later(self, frame: Frame, element: int) -> Tensor:
-        noise = None if self.noise is None else self.noise.narrow(self.site.axis + 1, element, 1)
+    def later(self, frame: Frame, element: Element) -> Tensor:
+        noise = None if self.noise is None else element_of(self.noise, self.site.axis + 1, element)
         value, used = self.site.element(frame, noise)
         self.kept.append(used)
         return value
@@ -168,18 +170,22 @@ class ChainSite(FamilySite):
 
     def _constrained_in_order(self, begun: Tensor, rest: Tensor, frame: Frame) -> tuple[Tensor, Tensor]:
         """The later elements, whose bounds are earlier ones."""
-        axis, logs = self.axis + 1, [rest.new_zeros(rest.shape[0])]
+        axis = self.axis + 1
         made = indexed.Growing.of(
             [Cell(begun.narrow(axis, at, 1), True) for at in range(self.lag)], self.axis, self.index
         )
-        for element in range(self.lag, self.sizes[self.axis]):
-            frame.bound[self.name] = Cell(made, made.rows)
-            frame.windows[self.index] = (element, 1)
-            value, log_jacobian = constrain(rest.narrow(axis, element - self.lag, 1), self.own_support(frame))
-            made.add(Cell(value, True))
-            logs.append(log_jacobian)
-        frame.windows.pop(self.index, None)
-        return made.window(self.lag, len(made.elements) - self.lag), arrays.stack(logs).sum(0)
+
+        def turn(element: Element) -> Sequence[Tensor]:
+            free = element_of(rest, axis, element - self.lag)
+            value, log_jacobian = constrain(free, self.own_support(frame))
+            frame.bound[self.name].value.add(Cell(value, True))
+            return [log_jacobian]
+
+        elements = range(self.lag, self.sizes[self.axis])
+        logs = each_element(frame, self.index, {self.name: made}, elements, turn)
+        value = made.whole()
+        later = value.narrow(axis, self.lag, value.shape[axis] - self.lag)
+        return later, logs[0] if logs else rest.new_zeros(rest.shape[0])
 
     def own_support(self, frame: Frame) -> Support:
         """The support of later elements, or of the one that the frame's window is on."""
@@ -297,12 +303,13 @@ class ChainSite(FamilySite):
     def grown(self, made_by: Elements, frame: Frame) -> Tensor:
         """All elements, one by one, (B, *sizes)."""
         made = indexed.Growing.of([Cell(value, True) for value in made_by.first(frame)], self.axis, self.index)
-        frame.bound[self.name] = Cell(made, made.rows)
-        for element in range(self.lag, self.sizes[self.axis]):
-            frame.windows[self.index] = (element, 1)
-            made.add(Cell(made_by.later(frame, element), True))
-            frame.bound[self.name] = Cell(made, made.rows)
-        frame.windows.pop(self.index, None)
+
+        def turn(element: Element) -> Sequence[Tensor]:
+            value = made_by.later(frame, element)
+            frame.bound[self.name].value.add(Cell(value, True))
+            return ()
+
+        each_element(frame, self.index, {self.name: made}, range(self.lag, self.sizes[self.axis]), turn)
         return made.whole()
 
     def _ahead(self, value: Tensor, frame: Frame) -> Tensor:

@@ -49,7 +49,7 @@ class Frame:
     """The missing cells of observed steps."""
     drawn: set[str] = field(default_factory=set)
     """The observed steps of summed-out blocks that were drawn in this run: none of their elements is censored."""
-    windows: dict[str, tuple[int, int]] = field(default_factory=dict)
+    windows: dict[str, tuple[Any, int]] = field(default_factory=dict)
     """What an index looks at, the first element and how many, where that is not all that it runs through."""
 
     def __getitem__(self, name: str) -> Cell:

@@ -7,7 +7,7 @@ densities to the place that they read; what nothing reads adds nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from qvr_core.arrays.engine import Tensor, arrays
@@ -17,6 +17,7 @@ from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chains.hidden_elements import ObservedElements, Reader, Score
 from qvr_core.runtime.programs.chains.lengths import Lengths
+from qvr_core.runtime.programs.chains.recurrences import recurrence
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -123,25 +124,26 @@ class HiddenChain:
         """log p(observed), all paths of the hidden states summed out: (B,)."""
         if not self.lagging:
             return Terms(self._apart(frame), True).per_row(frame.rows)
-        *_, last = self._forward(frame)
-        return Terms(logsumexp(last, -1), True).per_row(frame.rows)
+        return Terms(logsumexp(self._forward(frame)[-1], -1), True).per_row(frame.rows)
 
     def _apart(self, frame: Frame) -> Tensor:
         """log p of what is observed at each place, where no state depends on another: (B, …)."""
         _, later = self._tables(frame)
         return logsumexp(later.squeeze(-2) + self._seen(frame).squeeze(-2), -1)
 
-    def _forward(self, frame: Frame) -> Iterator[Tensor]:
-        """log p(observed up to an element, its state), element by element: (B, chains…, K)."""
+    def _forward(self, frame: Frame) -> Tensor:
+        """log p(observed up to an element, its state): (T, B, chains…, K)."""
         first, later = self._tables(frame)
         seen = self._seen(frame)
         # nothing comes before the first element, so nothing there depends on a state before it
-        at = first + seen[..., 0, 0, :]
-        yield at
-        for element in range(1, self.sizes[-1]):
-            step = later[..., element - 1, :, :] + seen[..., element, :, :]
-            at = logsumexp(at.unsqueeze(-1) + step, -2)
-            yield at
+        start = (first + seen[..., 0, 0, :]).expand(frame.rows, *self.sizes[:-1], self.states)
+        steps = (later + seen[..., 1:, :, :]).movedim(-3, 0)
+
+        def step(states: Sequence[Tensor], rows: Sequence[Tensor]) -> Sequence[Tensor]:
+            return [logsumexp(states[0].unsqueeze(-1) + rows[0], -2)]
+
+        (found,) = recurrence([start], [steps], step)
+        return found
 
     # ------------------------------------------------------------ the states, given what is observed
 
@@ -155,7 +157,7 @@ class HiddenChain:
             log_p = _normalised(joint)
             return log_p.exp(), categorical_draw(tuple(log_p.shape[:-1]), generator, log_p)
         _, later = self._tables(frame)
-        seen, up_to = self._seen(frame), list(self._forward(frame))
+        seen, up_to = self._seen(frame), self._forward(frame)
         behind = arrays.zeros_like(up_to[-1])
         log_p = [up_to[-1]]
         path = [categorical_draw(tuple(behind.shape[:-1]), generator, _normalised(up_to[-1]))]
@@ -198,7 +200,7 @@ class HiddenChain:
         """log p(observed at a place | observed at the places before it in its chain): (B, …)."""
         if not self.lagging:
             return self._apart(frame)
-        totals = arrays.stack([logsumexp(at, -1) for at in self._forward(frame)], -1)
+        totals = logsumexp(self._forward(frame), -1).movedim(0, -1)
         added = totals.diff(dim=-1).masked_fill(totals[..., :-1] == -math.inf, -math.inf)
         return arrays.cat([totals[..., :1], added], -1)
 

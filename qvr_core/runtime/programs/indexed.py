@@ -1,16 +1,18 @@
 """Index notation as whole-tensor operations: what an index runs through, matrix products, sums by an index.
 
 A frame may hold a *window* for an index: a step that runs element by element looks at one element at a time through
-the same expressions.
+the same expressions; where the loop is written down, at what stands for the element of a turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from string import ascii_letters
+from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.turns import Turn
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.precision import precision
@@ -55,7 +57,7 @@ class Growing:
         """Whether an axis, counted from the end, is the one along which it grows."""
         return axis + self.elements[0].ndim - int(self.rows) == self.axis
 
-    def window(self, first: int, count: int) -> Tensor:
+    def window(self, first: Any, count: int) -> Tensor:
         """Elements `first`, …  Raises `RuntimeProblem` where they are not made yet."""
         if first + count > len(self.elements):
             problem = f"the element {first + count - 1} along `{self.index}` is read before it is drawn"
@@ -110,6 +112,8 @@ def index_value(expr: IndexValue) -> Evaluate:
 
     def run(frame: Frame) -> Cell:
         low, count = frame.windows.get(expr.name, (first, size - first))
+        if isinstance(low, Turn):
+            return Cell(low.of(arrays.arange(low.first, low.first + low.count, device=frame.device), 0), False)
         return Cell(arrays.arange(low, low + count, device=frame.device), False)
 
     return run
@@ -126,13 +130,18 @@ def window(expr: Window, base: Evaluate) -> Evaluate:
         if isinstance(cell.value, Growing):
             return Cell(cell.value.window(low - shift, count), cell.rows) if cell.value.runs_along(axis) else cell
         value = as_one(cell).value
+        if isinstance(low, Turn):
+            return Cell(low.of(taken(value, low.first, low.count), axis), cell.rows)
+        return Cell(taken(value, low, count), cell.rows)
+
+    def taken(value: Tensor, low: int, count: int) -> Tensor:
         if value.shape[axis] == count and low == shift:
-            return Cell(value, cell.rows)
+            return value
         if again and low < shift:
             early = value.narrow(axis, low - shift + again, min(count, shift - low))
             rest = value.narrow(axis, 0, max(0, count + low - shift))
-            return Cell(arrays.cat([early, rest], axis), cell.rows)
-        return Cell(value.narrow(axis, low - shift, count), cell.rows)
+            return arrays.cat([early, rest], axis)
+        return value.narrow(axis, low - shift, count)
 
     return run
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from qvr_core.arrays.engine import TORCH, Tensor, is_tensor
+from qvr_core.arrays.graph import current
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
@@ -13,6 +14,7 @@ from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.chains.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
+from qvr_core.runtime.programs.chains.recurrences import each_element, one_by_one
 from qvr_core.runtime.programs.chains.unequal import UnequalChain, UnequalSite
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -134,7 +136,8 @@ class IndexedLet:
         name, longest, size = self.index.name, max(self.lags), self.sizes[self.at]
         grown = [indexed.Growing.of(first, self.at, name) for first in self.first_elements(frame)]
         self._grow(frame, grown, range(self.index.lag, longest))
-        together = self.linear or self.taped
+        # a recorded loop is a loop
+        together = None if current() is not None else self.linear or self.taped
         solved = None
         if together is not None:
             firsts = [[Cell(element, made.rows) for element in made.elements] for made in grown]
@@ -152,16 +155,20 @@ class IndexedLet:
         """Some more elements of each name, of those that have begun."""
         assert self.index is not None
         sizes = [1 if at == self.at else size for at, size in enumerate(self.sizes)]
-        for name, made in zip(self.names, grown, strict=True):
-            frame.bound[name] = Cell(made, made.rows)
-        for element in elements:
-            frame.windows[self.index.name] = (element, 1)
-            for name, value, made, lag in zip(self.names, self.values, grown, self.lags, strict=True):
-                if element >= lag:
-                    cell = value(frame)
+        begun = dict(zip(self.names, grown, strict=True))
+        all_begun = elements.start >= max(self.lags)
+
+        def turn(element: Any) -> Sequence[Tensor]:
+            for name, value, lag in zip(self.names, self.values, self.lags, strict=True):
+                if all_begun or element >= lag:
+                    cell, made = value(frame), frame.bound[name].value
+                    assert isinstance(made, indexed.Growing)
                     made.add(Cell(indexed.full(cell.value, sizes, cell.rows), cell.rows))
                     frame.bound[name] = Cell(made, made.rows)
-        frame.windows.pop(self.index.name, None)
+            return ()
+
+        along = each_element if all_begun else one_by_one
+        along(frame, self.index.name, begun, elements, turn)
 
 
 def _taped(names: tuple[str, ...], model: IndexedValue, parts: Parts) -> TapedRecursion | None:

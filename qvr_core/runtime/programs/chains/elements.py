@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
-
 from qvr_core.semantics.arithmetic.broadcasting import axes as all_axes
 from qvr_core.semantics.types.model.expressions import Bound, Expr, Window
 
@@ -23,22 +19,3 @@ def element_read(expr: Window, axes: tuple[str | None, ...]) -> State | None:
     if not isinstance(inner, Bound) or [name for _, name in all_axes(expr.type) or ()] != list(axes):
         return None
     return inner.name, back
-
-
-_WRITTEN_OUT: ContextVar[bool] = ContextVar("written out", default=False)
-
-
-@contextmanager
-def written_out() -> Generator[None]:
-    """Inside, a recursion is operations on each of its elements: what is recorded becomes machine code, which has loops
-    for those."""
-    token = _WRITTEN_OUT.set(True)
-    try:
-        yield
-    finally:
-        _WRITTEN_OUT.reset(token)
-
-
-def is_written_out() -> bool:
-    """Whether recursions are to be operations on each of their elements."""
-    return _WRITTEN_OUT.get()

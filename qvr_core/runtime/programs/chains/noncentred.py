@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from qvr_core.arrays.engine import TORCH, Tensor, arrays
+from qvr_core.arrays.graph import current
 from qvr_core.runtime.families.bijectors import Restored, Standardised, restored
 from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, StartDraw, resting
@@ -20,6 +21,7 @@ from qvr_core.runtime.programs.chains.linear_recursion import LinearRecursion, a
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
+from qvr_core.runtime.programs.turns import Element, element_of
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.axes import axis_of
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr, ValueType, Window
@@ -64,8 +66,8 @@ class NoncentredChain(ChainSite):
             return Cell(made.restored(frame, made.later_free, len(self.sizes)).value, True)
 
         together = replace(self.linear, constants=[constant]) if self.linear else self.taped
-        if together is None:
-            return None
+        if together is None or current() is not None:
+            return None  # a recorded loop is a loop
         frame.bound[_innovation(self.name)] = Cell(made.later_free, True)
         found = together.solve(frame, [[Cell(value, True) for value in made.first(frame)]], self.sizes)
         return None if found is None else found[0].value
@@ -88,8 +90,8 @@ class Innovations:
         axis = self.site.axis + 1
         return [value.narrow(axis, at, 1) for at in range(self.site.lag)]
 
-    def later(self, frame: Frame, element: int) -> Tensor:
-        free = self.free.narrow(self.site.axis + 1, element, 1)
+    def later(self, frame: Frame, element: Element) -> Tensor:
+        free = element_of(self.free, self.site.axis + 1, element)
         return self.restored(frame, free, len(self.site.sizes)).value
 
     def restored(self, frame: Frame, free: Tensor, rank: int) -> Restored:

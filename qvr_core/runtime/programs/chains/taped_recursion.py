@@ -15,7 +15,7 @@ from qvr_core.runtime.loops.loop import Loop, loop_of
 from qvr_core.runtime.loops.primitives import BINARY, UNARY
 from qvr_core.runtime.loops.tape import BinaryOp, LinearOp, Operand, Tape, UnaryOp, shortened
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
-from qvr_core.runtime.programs.chains.elements import State, element_read, is_written_out
+from qvr_core.runtime.programs.chains.elements import State, element_read
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import full, size_of
 from qvr_core.runtime.values.cells import Cell, as_one
@@ -27,10 +27,6 @@ from qvr_core.semantics.types.model.expressions import Arrange, Bound, Builtin, 
 from qvr_core.semantics.types.model.steps import IndexedValue, RunningIndex
 from qvr_core.semantics.types.walk import operands, walk
 
-FEW = 40
-"""Elements up to which a recorded graph has each operation of each of them: it may become machine code then."""
-MOST_WRITTEN = 3500
-"""Operations, over all elements, that are recorded one by one for machine code: more would take it too long."""
 LONGEST = 400
 """Operations of the longest tape."""
 MOST_POWER = 8
@@ -73,11 +69,6 @@ class TapedRecursion:
     lag: int
     dtype: list[arrays.dtype]
     """That of the run, which the matrices of sums over other axes are of."""
-    operations: int
-    """Of an element, as it is written."""
-
-    def _written_out(self, count: int) -> bool:
-        return is_written_out() and count * self.operations <= MOST_WRITTEN
 
     def solve(self, frame: Frame, first: Sequence[Sequence[Cell]], sizes: Sequence[int]) -> list[Cell] | None:
         """All elements of each name; None where they are left to what goes element by element.
@@ -85,7 +76,7 @@ class TapedRecursion:
         `first` are the first elements of each name, with an axis of length 1 for them.
         """
         count = sizes[self.axis] - self.lag
-        if count < 1 or (recording() and (count <= FEW or in_transform() or self._written_out(count))):
+        if count < 1:
             return None
         shape = tuple(count if at == self.axis else size for at, size in enumerate(sizes))
         early = [cell for cells in first for cell in cells]
@@ -162,9 +153,7 @@ def taped(
     if not tape.items:
         # nothing but the earlier elements is read: what is given says only how many there are
         tape.items.append(tape.slot(writer.width))
-    written = sum(isinstance(part, Builtin | Contract) for value in values for part in walk(value, operands))
-    made = loop_of(tape), writer.given, tuple(writer.states)
-    return TapedRecursion(names, *made, at, lag, writer.dtype, written)
+    return TapedRecursion(names, loop_of(tape), writer.given, tuple(writer.states), at, lag, writer.dtype)
 
 
 @dataclass
