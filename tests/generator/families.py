@@ -99,7 +99,9 @@ def _gumbel(x: float, m: float, s: float) -> float:
 
 
 def _continuous_bernoulli(x: float, p: float) -> float:
-    normaliser = math.log(2.0) if p == 0.5 else math.log(2.0 * math.atanh(1.0 - 2.0 * p) / (1.0 - 2.0 * p))
+    off = 1.0 - 2.0 * p
+    twice = 2.0 * math.atanh(off) if abs(off) < 0.5 else math.log1p(-p) - math.log(p)
+    normaliser = math.log(2.0) if p == 0.5 else math.log(twice / off)
     return x * math.log(p) + (1.0 - x) * math.log1p(-p) + normaliser
 
 
