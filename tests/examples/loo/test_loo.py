@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import warnings
@@ -19,10 +20,6 @@ from qvr_core.runs.figures.loo import loo_of
 from qvr_core.runs.record.store import RunStore
 from tests.patience import HANG
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # its first import announces a change of its folders
-    import arviz
-
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 REFERENCE: dict[str, Any] = json.loads(Path(__file__).with_name("reference.json").read_text(encoding="utf-8"))
 PROGRAMS = {
@@ -32,6 +29,14 @@ PROGRAMS = {
 """Where each program is, and what a run of it is given."""
 LENGTH = ["--warmup", "1000", "--samples", "1000", "--chains", "4", "--target-accept", "0.95"]
 """As long as the runs of which reference.json holds the spread."""
+
+
+@pytest.fixture(scope="module")
+def arviz() -> Any:
+    """Imported by whoever runs these tests, not by all who collect them: it brings scipy and matplotlib."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its first import announces a change of its folders
+        return importlib.import_module("arviz")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +57,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
 @pytest.mark.statistical
 @pytest.mark.timeout(2 * HANG)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_leave_one_out_is_that_of_numpyro_within_monte_carlo_error(name: str, stored: dict[str, Path]) -> None:
+def test_leave_one_out_is_that_of_numpyro_within_monte_carlo_error(
+    name: str, stored: dict[str, Path], arviz: Any
+) -> None:
     found = arviz.loo(arviz.from_netcdf(stored[name]), pointwise=True)
     figures = {"elpd": found.elpd_loo, "se": found.se, "p": found.p_loo, "each": found.loo_i.to_numpy()}
     for key, figure in figures.items():
@@ -66,7 +73,7 @@ def test_leave_one_out_is_that_of_numpyro_within_monte_carlo_error(name: str, st
 @pytest.mark.statistical
 @pytest.mark.timeout(2 * HANG)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_figures_of_runs_compare_are_those_of_arviz(name: str, stored: dict[str, Path]) -> None:
+def test_the_figures_of_runs_compare_are_those_of_arviz(name: str, arviz: Any, stored: dict[str, Path]) -> None:
     theirs = arviz.loo(arviz.from_netcdf(stored[name]), pointwise=True)
     with xarray.open_datatree(stored[name], engine="h5netcdf") as tree:
         ours = loo_of(tree)
@@ -78,7 +85,7 @@ def test_the_figures_of_runs_compare_are_those_of_arviz(name: str, stored: dict[
 
 @pytest.mark.statistical
 @pytest.mark.timeout(2 * HANG)
-def test_arviz_draws_and_compares_a_stored_file_as_it_is(stored: dict[str, Path]) -> None:
+def test_arviz_draws_and_compares_a_stored_file_as_it_is(arviz: Any, stored: dict[str, Path]) -> None:
     schools = arviz.from_netcdf(stored["eight_schools"])
     axes = arviz.plot_ppc(schools, num_pp_samples=20, random_seed=0)
     assert len(axes.lines) > 20

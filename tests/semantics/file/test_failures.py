@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from qvr_core.analysis import Analyzer, Cursor, Snapshot, analyse
 from qvr_core.cli import app
+from qvr_core.semantics.types.model.file import Model
 
 ROOT = Path(__file__).resolve().parents[3]
 FRONT_END = tuple(str(ROOT / "qvr_core" / part) for part in ("syntax", "semantics", "analysis.py"))
@@ -109,8 +111,8 @@ CACHES = [
 
 
 def forget() -> None:
-    for cache in CACHES:
-        cache.cache_clear()
+    for each in CACHES:
+        each.cache_clear()
 
 
 def reached() -> dict[FunctionType, int]:
@@ -165,7 +167,11 @@ def wrong_always(function: FunctionType) -> list[str]:
     end = Cursor(TEXT.count("\n"), 0)
     analyzer.edit(Cursor(0, 0), end, "")
     analyzer.edit(Cursor(0, 0), Cursor(0, 0), TEXT)
-    return wrong if told(analyzer.snapshot()) == EXPECTED else [*wrong, "what is said once the rule is mended differs"]
+    return (
+        wrong
+        if told(analyzer.snapshot()) == expected()[1]
+        else [*wrong, "what is said once the rule is mended differs"]
+    )
 
 
 def wrong_once(function: FunctionType, call: int) -> list[str]:
@@ -178,40 +184,48 @@ def wrong_once(function: FunctionType, call: int) -> list[str]:
         return []
     wrong = [] if len(found) == 1 else [f"{len(found)} internal errors"]
     at = {line for one in found for line in range(one.range.start.line, one.range.end.line + 1)}
-    more = {(line, code) for line, code in now - EXPECTED if code != "internal-error"}
+    more = {(line, code) for line, code in now - expected()[1] if code != "internal-error"}
     if more:
         wrong.append(f"false {sorted(more)}")
-    names = (*MODEL.objects, *MODEL.arrows, *MODEL.lets, *MODEL.programs)
+    whole, _ = expected()
+    names = (*whole.objects, *whole.arrows, *whole.lets, *whole.programs)
     lost = {name for name in names if name not in (*model.objects, *model.arrows, *model.lets, *model.programs)}
     if len({group for name in lost for group in "AB" if group in name}) > 1 or (at == {0} and lost):
         wrong.append(f"lost {sorted(lost)}")
     return wrong
 
 
-MODEL = analyse(TEXT).model
-EXPECTED = told(analyse(TEXT))
-RULES = {function: count for function, count in reached().items() if is_rule(function)}
-SOME = [function for function in RULES if function.__name__.startswith(("check", "type_", "find", "update", "diagn"))]
+@cache
+def expected() -> tuple[Model, set[tuple[int, str]]]:
+    """What the text means and what is said of it where nothing throws."""
+    snapshot = analyse(TEXT)
+    return snapshot.model, told(snapshot)
+
+
+@cache
+def rules() -> dict[FunctionType, int]:
+    return {function: count for function, count in reached().items() if is_rule(function)}
 
 
 def wrong_of(functions: list[FunctionType]) -> dict[str, list[str]]:
-    found = {name_of(one): wrong_always(one) + wrong_once(one, 1 + RULES[one] // 3) for one in functions}
+    found = {name_of(one): wrong_always(one) + wrong_once(one, 1 + rules()[one] // 3) for one in functions}
     return {name: wrong for name, wrong in found.items() if wrong}
 
 
 def test_a2_checks_that_throw_are_told_and_cost_no_other_declaration() -> None:
-    assert len(SOME) > 50
-    assert not wrong_of(SOME)
+    some = [each for each in rules() if each.__name__.startswith(("check", "type_", "find", "update", "diagn"))]
+    assert len(some) > 50
+    assert not wrong_of(some)
 
 
 @pytest.mark.slow
 def test_a2_every_function_that_throws_is_told_and_costs_no_other_declaration() -> None:
-    assert len(RULES) > 700
-    assert not wrong_of(list(RULES))
+    assert len(rules()) > 700
+    assert not wrong_of(list(rules()))
 
 
 def test_a2_the_message_says_what_to_report_and_where() -> None:
-    check = next(one for one in RULES if one.__name__ == "check_arith")
+    check = next(one for one in rules() if one.__name__ == "check_arith")
     with throwing(check):
         found = next(one for one in analyse(TEXT).diagnostics() if one.code.name == "internal-error")
     assert "Thrown: on purpose" in found.message
@@ -222,7 +236,7 @@ def test_a2_the_message_says_what_to_report_and_where() -> None:
 def test_a2_the_command_line_ends_with_1_and_no_traceback(tmp_path: Path) -> None:
     path = tmp_path / "good.qvr"
     path.write_text("object A : Real 2\nobject B : Real 3\nmorphism f : A -> B [role=linear]\nexport f\n")
-    check = next(one for one in RULES if one.__name__ == "check_morphism")
+    check = next(one for one in rules() if one.__name__ == "check_morphism")
     with throwing(check):
         result = CliRunner().invoke(app, ["check", str(path)])
     assert result.exit_code == 1
