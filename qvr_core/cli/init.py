@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import json
 import shutil
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from qvr_core import examples
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop
+
+if TYPE_CHECKING:
+    from qvr_core.data.formula.program import Program
 
 app = typer.Typer(add_completion=False)
 
@@ -47,13 +52,13 @@ def init(
     folder: Path = typer.Argument(metavar="DIR", help="A folder that does not exist yet, or is empty."),
     data: Path | None = typer.Option(None, "--data", metavar="FILE.csv", help="Your table; a small one by default."),
     formula: str | None = typer.Option(None, "--formula", help='What explains what, as "y ~ x + (1 | g)".'),
-    family: str | None = typer.Option(None, "--family", help="normal, bernoulli or poisson; else by the outcome."),
+    family: str | None = typer.Option(None, "--family", help="normal, poisson, beta …; else by the outcome."),
     example: str | None = typer.Option(
         None, "--example", metavar="NAME", help="An example with its data, as statistics/radon; `list` names all."
     ),
 ) -> None:
     """Make a folder with a program, its data and qvr.toml, and say what to do there."""
-    from qvr_core.cli.new import written
+    from qvr_core.cli.new import tell
 
     if example is not None:
         if data is not None or formula is not None or family is not None:
@@ -75,17 +80,44 @@ def init(
             shutil.copyfile(data, table)
         else:
             table.write_text(DATA, encoding="utf-8")
-        text = written(formula or FORMULA, f"csv:{table}", family, "model")
+        made = _fitting(formula or FORMULA, table, family)
     except typer.Exit:
         table.unlink(missing_ok=True)
         if not existed:
             folder.rmdir()
         raise
-    (folder / "model.qvr").write_text(text, encoding="utf-8")
-    (folder / "qvr.toml").write_text('[run.model]\ndata = "csv:data.csv"\n', encoding="utf-8")
+    (folder / "model.qvr").write_text(made.text, encoding="utf-8")
+    renamed = ", ".join(f"{word} = {json.dumps(name, ensure_ascii=False)}" for word, name in made.columns.items())
+    columns = f"columns = {{ {renamed} }}\n" if renamed else ""
+    (folder / "qvr.toml").write_text(f'[run.model]\ndata = "csv:data.csv"\n{columns}', encoding="utf-8")
+    tell(made)
     say(f"made {folder}: model.qvr, data.csv, qvr.toml.  Next:")
     for command in (f"cd {folder}", *NEXT):
         say(f"    {command.format('model.qvr')}")
+
+
+def _fitting(formula: str, table: Path, family: str | None) -> Program:
+    """The program of a formula; rows in which a cell lacks that cannot be filled in leave the table."""
+    from qvr_core.cli.new import table as columns_of
+    from qvr_core.cli.new import written
+
+    data = f"csv:{table}"
+    made = written(formula, data, family, "model")
+    if not made.incomplete:
+        return made
+    import polars as pl
+
+    columns = columns_of(data)
+    frame = pl.DataFrame(list(columns.values())).rename(
+        {series.name: name for name, series in columns.items() if series.name != name}
+    )
+    whole = frame.drop_nulls(list(made.incomplete))
+    lacking = ", ".join(f"{gaps} in {name}" for name, gaps in made.incomplete.items())
+    if not len(whole):
+        stop(f"no row is complete: there are missing cells, {lacking}", 1)
+    whole.write_csv(table)
+    say(f"left out {len(frame) - len(whole)} of {len(frame)} rows, in which a cell is missing: {lacking}")
+    return written(formula, data, family, "model")
 
 
 def _check_free(folder: Path) -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop, write_out
+
+if TYPE_CHECKING:
+    from polars import Series
+
+    from qvr_core.data.formula.program import Program
 
 app = typer.Typer(add_completion=False)
 
@@ -19,44 +27,71 @@ def new(
     data: str = typer.Option(..., "--data", metavar="SOURCE:PATH", help="The table: csv:, parquet: or ndjson:."),
     output: Path | None = typer.Option(None, "--output", "-o", help="Where to write it; stdout by default."),
     family: str | None = typer.Option(
-        None, "--family", help="normal, bernoulli or poisson; by the outcome by default."
+        None, "--family", help="normal, student, poisson, beta, cumulative …; by the outcome by default."
     ),
 ) -> None:
     """Write a program from a formula: typed data from the columns, weakly informative priors stated in words."""
     if output is not None and output.exists():
         stop(f"{output} exists: name another file, or remove it first", 1)
-    text = written(formula, data, family, re.sub(r"\W", "_", output.stem) if output is not None else "model")
+    made = written(formula, data, family, re.sub(r"\W", "_", output.stem) if output is not None else "model")
+    if made.incomplete:
+        stop(f"{_gaps(made.incomplete)}: fill them in, or leave the rows out, as `qvr init` does", 1)
     if output is None:
-        write_out(text)
-        return
-    output.write_text(text, encoding="utf-8")
-    say(f"wrote {output}; next: qvr run nuts {output} --data {data}")
+        write_out(made.text)
+    else:
+        output.write_text(made.text, encoding="utf-8")
+    renamed = [f"{word}={column}" for word, column in made.columns.items()]
+    flag = f" --columns {shlex.quote(','.join(renamed))}" if renamed else ""
+    tell(made)
+    if output is not None:
+        say(f"wrote {output}; next: qvr run nuts {output} --data {data}{flag}")
 
 
-def written(formula: str, data: str, family: str | None, name: str) -> str:
-    """The program of a formula; ends the command where there is none."""
+def tell(made: Program) -> None:
+    """What the table holds that a program has to say something of, and what of the formula it does not have."""
+    for line in made.told:
+        say(line, err=True)
+    for line in made.left_out:
+        say(f"left out: {line}", err=True)
+
+
+def _gaps(incomplete: Mapping[str, int]) -> str:
+    return ", ".join(
+        f"column `{name}` has {'an empty cell' if gaps == 1 else f'{gaps} empty cells'}"
+        for name, gaps in incomplete.items()
+    )
+
+
+def written(
+    formula: str, data: str, family: str | None, name: str, columns: Mapping[str, Series] | None = None
+) -> Program:
+    """The program of a formula; ends the command where there is none.  `columns` are those of `data`, once read."""
+    from qvr_core.analysis import Analyzer
+    from qvr_core.data.formula.problems import WrongFormula
+    from qvr_core.data.formula.program import family_named, program
+    from qvr_core.data.problems import DataProblem
+    from qvr_core.semantics.types.diagnostics import Severity
+
+    try:
+        if family is not None:
+            family_named(family)
+        made = program(formula, columns if columns is not None else table(data), family, name)
+    except (WrongFormula, DataProblem) as problem:
+        stop(str(problem), 1)
+    wrong = [one for one in Analyzer(made.text).snapshot().diagnostics() if one.severity is Severity.ERROR]
+    if wrong:
+        stop(f"the program of this formula has an error, {wrong[0].message}: please report it\n{made.text}", 1)
+    return made
+
+
+def table(data: str) -> dict[str, Series]:
+    """The columns of a table that is named as csv:d.csv.  Raises `DataProblem`."""
     from polars import Series
 
-    from qvr_core.analysis import Analyzer
-    from qvr_core.data.formula import FAMILIES, WrongFormula, check_names, parsed, program
-    from qvr_core.data.problems import DataProblem
     from qvr_core.data.tables import read_columns
-    from qvr_core.semantics.types.diagnostics import Severity
 
     source, _, path = data.partition(":")
     if source not in ("csv", "parquet", "ndjson") or not path:
         stop(f"--data {data}: a table is named by csv:, parquet: or ndjson: and a path, as csv:d.csv")
-    if family is not None and family not in FAMILIES:
-        stop(f"--family is one of {', '.join(FAMILIES)}, not {family}")
-    try:
-        columns = {
-            one: series for one, series in read_columns(path, source).columns.items() if isinstance(series, Series)
-        }
-        check_names(formula, columns)
-        text = program(parsed(formula), columns, family, name)
-    except (WrongFormula, DataProblem) as problem:
-        stop(str(problem), 1)
-    wrong = [one for one in Analyzer(text).snapshot().diagnostics() if one.severity is Severity.ERROR]
-    if wrong:
-        stop(f"a name of the table cannot stand in a program: {wrong[0].message}; rename the column", 1)
-    return text
+    found = read_columns(path, source).columns
+    return {one: series for one, series in found.items() if isinstance(series, Series)}

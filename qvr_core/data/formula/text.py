@@ -1,0 +1,147 @@
+"""The lines of a program as they come, and what they share: names, data, sets, centred predictors."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from dataclasses import dataclass, field
+
+from qvr_core.data.formula.columns import Column, Table
+
+_LABEL = r"[A-Za-z][A-Za-z0-9_]*"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A column as levels: those of its set, the reference first."""
+
+    word: str
+    levels: str
+    """The set of all levels."""
+    labels: tuple[str, ...]
+    contrast: str
+    """The set of those that are compared with the reference."""
+    summed: bool
+    """Coded against the mean of all levels, not against a reference."""
+
+    @property
+    def reference(self) -> str:
+        return self.labels[0]
+
+
+@dataclass
+class Text:
+    table: Table
+    row: str = "i"
+    objects: dict[str, str] = field(default_factory=dict[str, str])
+    defined: list[str] = field(default_factory=list[str])
+    data: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """Type and column of each data name."""
+    notes: dict[str, str] = field(default_factory=dict[str, str])
+    filled: list[str] = field(default_factory=list[str])
+    """Steps that fill in missing cells."""
+    imputed: dict[str, Column] = field(default_factory=dict[str, Column])
+    lets: list[str] = field(default_factory=list[str])
+    """Predictors as they enter: centred, scaled."""
+    steps: list[str] = field(default_factory=list[str])
+    keep: list[str] = field(default_factory=list[str])
+    left_out: list[str] = field(default_factory=list[str])
+    told: list[str] = field(default_factory=list[str])
+    taken: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        words = {column.word for column in self.table.columns.values()}
+        self.row = next(one for one in ("i", "n", "t", "r", "row_", "row__") if one not in words)
+        self.letters = [one for one in "klmabcdejuvw" if one not in words and one != self.row]
+        self.taken |= words
+
+    def free(self, name: str) -> str:
+        """A name for a step that nothing has yet."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def datum(self, column: Column, element: str = "") -> str:
+        """The name of a column as data whose elements are `element`; a second name where it is another thing too."""
+        name = column.word
+        if name in self.data and self.data[name] != (element, column.name):
+            name = f"{column.word}_{'level' if element.endswith('Levels') else 'number'}"
+            while name in self.data and self.data[name] != (element, column.name):
+                name += "_"
+        self.data[name] = (element, column.name)
+        return name
+
+    def number(self, column: Column) -> str:
+        """A column as a number at the row; missing cells are filled in."""
+        if column.gaps and column.kind == "number":
+            self.imputed.setdefault(column.word, column)
+        kind = "Bool" if column.kind == "bool" else ""
+        shared = self.data.get(column.word)
+        if (shared is not None and shared[0] in ("Nat", "Bool")) or (
+            shared is not None and shared[0].startswith("Real")
+        ):
+            kind = shared[0]
+        return f"{self.datum(column, kind)}[{self.row}]"
+
+    def factor(self, column: Column, reference: str | None, *, summed: bool) -> Factor:
+        labels = column.labels
+        if reference is not None:
+            if reference not in labels:
+                from qvr_core.data.column_names import listed
+
+                self.table.problems.append(f"`{column.name}` has no level `{reference}`; there are {listed(labels)}")
+            labels = [reference, *(one for one in labels if one != reference)]
+        levels = self.enumerated(column, labels)
+        name = self.datum(column, levels)
+        base = levels.removesuffix("Levels")
+        return Factor(name, levels, tuple(labels), f"{base}Contrast", summed)
+
+    def contrasts(self, factor: Factor) -> None:
+        """Declare the set of the levels but the reference."""
+        others = ", ".join(map(label, factor.labels[1:]))
+        declared = f"object {factor.contrast} : {{{others}}}  # against {label(factor.reference)}"
+        self.objects[factor.contrast] = declared
+
+    def say(self, comment: str) -> None:
+        """A comment above the next step, over as many lines as it wants."""
+        self.steps += commented(comment)
+
+    def enumerated(self, column: Column, labels: list[str]) -> str:
+        """A set whose elements the program names."""
+        levels = set_of(column.word)
+        self.objects[levels] = f"object {levels} : {{{', '.join(map(label, labels))}}}"
+        return levels
+
+    def group(self, column: Column) -> tuple[str, str]:
+        """A column as what rows are grouped by: the data name and the set, whose elements come with the data."""
+        levels = set_of(column.word)
+        self.objects.setdefault(levels, f"object {levels} : FinSet _")
+        return self.datum(column, levels), levels
+
+    def ordered_steps(self) -> list[str]:
+        return [*self.filled, *self.lets, *self.steps]
+
+
+def set_of(word: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in word.split("_")) + "Levels"
+
+
+def commented(text: str) -> list[str]:
+    return [f"    # {line}" for line in textwrap.wrap(text, 105)]
+
+
+def label(text: str) -> str:
+    """A level as an enumeration writes it."""
+    plain = re.fullmatch(_LABEL, text) and text not in _RESERVED
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+def _reserved() -> frozenset[str]:
+    from qvr_core.syntax.layout import STATEMENT_WORDS, STEP_WORDS
+
+    return frozenset({*STATEMENT_WORDS, *STEP_WORDS, "for", "if", "from", "in", "factor", "as"})
+
+
+_RESERVED = _reserved()
