@@ -87,6 +87,8 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     recursive = any(mentions(tree, own) - _above(at, names) for at, tree in enumerate(trees))
     chain = next(iter(behind), None)
     lags = [] if chain is None else lags_by_name(trees, [name.text for name in names], step.binders, chain, ctx)
+    if lags and all(name.text in ctx.begins for name in names):
+        lags = [Lag(ctx.begins[name.text].lag, lag.place) for name, lag in zip(names, lags, strict=True)]
     if chain is not None:
         behind = {chain: max(lags, key=lambda lag: lag.count)}
     later = [{name.text for name in names[at:]} & own.keys() for at in range(len(names))]
@@ -98,7 +100,7 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         counts = [lag.count for lag in lags]
-        begun = _begun(names, counts, along)
+        begun = _begun(names, counts, along, ctx)
         starts = starts_of(step, counts, along, ctx)
         if recursive:
             for name, start, one in zip(names, starts or [()] * len(names), begun, strict=True):
@@ -134,8 +136,10 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     return let, bindings
 
 
-def _begun(names: Sequence[Name], counts: Sequence[int], along: Along) -> Sequence[Begun | None]:
-    """How each name of a recursion begins, where they begin at different elements."""
+def _begun(names: Sequence[Name], counts: Sequence[int], along: Along, ctx: StepContext) -> Sequence[Begun | None]:
+    """How each name of a recursion begins, where they, or those of other steps with them, begin at different ones."""
+    if along.chain is not None and all(name.text in ctx.begins for name in names):
+        return [ctx.begins[name.text] for name in names]
     if along.chain is None or len(set(counts)) < 2:
         return [None] * len(names)
     at = along.indices.index(along.chain)

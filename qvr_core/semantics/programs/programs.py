@@ -16,6 +16,7 @@ from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.own_arrows import own_arrows
 from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
+from qvr_core.semantics.programs.chains.group_lags import group_lags
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
 from qvr_core.semantics.programs.chains.unequal_reads import check_unequal_reads
 from qvr_core.semantics.programs.observed.missing_cells import check_missing
@@ -223,7 +224,9 @@ def _read(
         one = memory.setdefault(lifted, Pass())
         fresh, whole = input_bindings(factors, lifted, scope)
         fresh.update(parameters)
-        type_steps(statement, one, fresh, flat_names(factors), scope)
+        type_steps(
+            statement, one, fresh, flat_names(factors), group_lags(statement.header.children, fresh, scope), scope
+        )
         blocks = one.regroup()
         wanted = lifted.union(*(block.lifts for block in blocks))
         if wanted == lifted:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from qvr_core.semantics.programs.undeclared.aligned_data import Alongside
-from qvr_core.semantics.scope.environment import Binding, FreeName
+from qvr_core.semantics.scope.environment import Begun, Binding, FreeName
 from qvr_core.semantics.scope.scope import Argument, Entry, Equation, Globals, Scope, UnknownName
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.model.arrows import NO_STAGES, Density, Stages
@@ -61,11 +61,15 @@ class RecordingGlobals:
 
 @dataclass(slots=True)
 class Changes:
-    """What is not as it was: names of another type, names bound at another place, names and sizes of the file."""
+    """What is not as it was: names of another type, names bound at another place, names and sizes of the file.
+
+    `lags` are those of groups as they are now.
+    """
 
     names: set[str]
     places: set[str]
     file: set[str]
+    lags: Mapping[str, Begun]
 
     def note(self, name: str, before: Binding | None, now: Binding | None) -> None:
         """Compare what a name stood for with what it stands for."""
@@ -136,6 +140,8 @@ class StepResult(Findings):
     nested: tuple[tuple[str, Binding], ...]
     reads: frozenset[str]
     read: dict[str, Binding]
+    begins: Mapping[str, Begun]
+    """How the names of a let begin that others tie to it."""
     free: tuple[FreeName, ...]
     data: dict[str, tuple[ValueType, Origin]]
     inlined: tuple[StepModel, ...] = ()
@@ -153,12 +159,18 @@ class StepResult(Findings):
         """True where checking the step again would say the same."""
         return (
             changes.names.isdisjoint(self.reads)
+            and self._begins_so(changes.lags)
             and (not self.diagnostics or changes.places.isdisjoint(self.reads))
             and (not changes.file or (changes.file.isdisjoint(self.entries) and changes.file.isdisjoint(self.sizes)))
         )
 
-    def fits(self, bindings: Mapping[str, Binding], file: Globals) -> bool:
+    def _begins_so(self, lags: Mapping[str, Begun]) -> bool:
+        return not (lags or self.begins) or self.begins == {name: lags[name] for name in self.binds if name in lags}
+
+    def fits(self, bindings: Mapping[str, Binding], lags: Mapping[str, Begun], file: Globals) -> bool:
         """True where checking the step among these bindings would say the same."""
+        if not self._begins_so(lags):
+            return False
         for name in self.reads:
             then, now = self.read.get(name), bindings.get(name)
             if then is now:
@@ -318,6 +330,7 @@ class Pass:
     order: list[Placed[Item]] = field(default_factory=list[Placed[Item]])
     results: list[StepResult] = field(default_factory=list[StepResult])
     final: dict[str, Binding] = field(default_factory=dict[str, Binding])
+    lags: Mapping[str, Begun] = field(default_factory=dict[str, Begun])
     blocks: dict[int, Block] = field(default_factory=dict[int, Block])
     """By the identity of the first result."""
     former: dict[int, Block] = field(default_factory=dict[int, Block])

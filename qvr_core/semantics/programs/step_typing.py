@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from qvr_core.semantics.programs.data_steps import check_data
@@ -18,7 +18,7 @@ from qvr_core.semantics.programs.step_results import (
 from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.programs.undeclared.aligned_data import alongside
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS, too_many_operations
-from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.environment import Begun, Binding, StepContext
 from qvr_core.semantics.scope.predictions import follow_predictions
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin
@@ -43,24 +43,29 @@ DISCARD = "_"
 
 
 def type_steps(
-    statement: Statement, one: Pass, inputs: dict[str, Binding], names: tuple[str, ...], scope: Scope
+    statement: Statement,
+    one: Pass,
+    inputs: dict[str, Binding],
+    names: tuple[str, ...],
+    lags: Mapping[str, Begun],
+    scope: Scope,
 ) -> None:
-    """Bring `one` up to date with the text, the header's bindings and the file."""
-    changes = Changes(set(), set(), one.stale(scope.globals))
+    """Bring `one` up to date with the text, the header's bindings, the lags of groups and the file."""
+    changes = Changes(set(), set(), one.stale(scope.globals), lags)
     for name in one.inputs.keys() | inputs.keys():
         changes.note(name, one.inputs.get(name), inputs.get(name))
     order = [placed for placed in statement.header.children if not isinstance(placed.unit.node, ReturnStep)]
     first, last = _common(order, one)
     bindings = dict(inputs)
     results = one.results[:first]
-    fresh = not (changes.names or changes.places or changes.file)
+    fresh = not (changes.names or changes.places or changes.file) and lags == one.lags
     for index, before in enumerate(results):
         if not fresh:
             results[index] = _renewed(order[index], before, one, bindings, changes, names, scope)
         bindings.update(results[index].binds)
     gone = {name for result in one.results[first : len(one.results) - last] for name in result.binds}
     for placed in order[first : len(order) - last]:
-        result = _check(placed, bindings, names, scope)
+        result = _check(placed, bindings, names, lags, scope)
         for name, binding in result.binds.items():
             changes.note(name, one.final.get(name), binding)
         gone.difference_update(result.binds)
@@ -74,7 +79,7 @@ def type_steps(
         results.append(result)
     if len(one.earlier) > len(order):
         one.earlier = {placed.uid: one.earlier[placed.uid] for placed in order if placed.uid in one.earlier}
-    one.inputs, one.order, one.results, one.final = inputs, order, results, bindings
+    one.inputs, one.order, one.results, one.final, one.lags = inputs, order, results, bindings, lags
 
 
 def _common(order: list[Placed[Item]], one: Pass) -> tuple[int, int]:
@@ -106,20 +111,27 @@ def _renewed(
     if before.untouched(changes):
         return before
     result = one.earlier.get(placed.uid)
-    if result is None or not same_text(placed, result.units) or not result.fits(bindings, scope.globals):
-        result = _check(placed, bindings, names, scope)
+    if result is None or not same_text(placed, result.units) or not result.fits(bindings, changes.lags, scope.globals):
+        result = _check(placed, bindings, names, changes.lags, scope)
     one.earlier[placed.uid] = before
     for name in before.binds.keys() | result.binds.keys():
         changes.note(name, before.binds.get(name), result.binds.get(name))
     return result
 
 
-def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str, ...], scope: Scope) -> StepResult:
+def _check(
+    placed: Placed[Item],
+    bindings: dict[str, Binding],
+    names: tuple[str, ...],
+    lags: Mapping[str, Begun],
+    scope: Scope,
+) -> StepResult:
     file = RecordingGlobals(scope.globals)
     own = Scope(
         file, placed.uid, scope.owner, scope.algebra, scope.local, scope.local_sizes, first_owner=scope.first_owner
     )
-    ctx = StepContext(own, bindings, placed.unit.text, input_names=names)
+    begins = {one.text: lags[one.text] for one in placed.unit.declares if one.text in lags}
+    ctx = StepContext(own, bindings, placed.unit.text, input_names=names, begins=begins)
     try:
         return _result(placed, bindings, file, ctx)
     except Exception as error:
@@ -128,7 +140,7 @@ def _check(placed: Placed[Item], bindings: dict[str, Binding], names: tuple[str,
         at = own.unit if own.unit in units else placed.uid
         failed = Scope(file, placed.uid, scope.owner, scope.algebra)
         failed.diagnostics.append(failure(error, Origin(at, Span(0, len(units[at].text)))))
-        damaged = StepContext(failed, bindings, placed.unit.text, reads=ctx.reads, input_names=names)
+        damaged = StepContext(failed, bindings, placed.unit.text, reads=ctx.reads, input_names=names, begins=begins)
         result = _result(replace(placed, unit=replace(placed.unit, node=None)), bindings, file, damaged)
         return replace(result, units=unit_identities(placed))
 
@@ -172,6 +184,7 @@ def _result(placed: Placed[Item], bindings: dict[str, Binding], file: RecordingG
         nested=nested,
         reads=reads,
         read={name: bindings[name] for name in reads if name in bindings},
+        begins=ctx.begins,
         entries=file.entries,
         sizes=file.sizes,
         diagnostics=tuple(own.diagnostics),

@@ -137,6 +137,8 @@ class StepContext:
     reads: dict[str, Binding | None] = field(default_factory=dict[str, "Binding | None"])
     free: list[FreeName] = field(default_factory=list[FreeName])
     data: dict[str, tuple[ValueType, Origin]] = field(default_factory=dict[str, tuple[ValueType, Origin]])
+    begins: Mapping[str, Begun] = field(default_factory=dict[str, Begun])
+    """How the names of the step begin, where other steps tie them to theirs."""
     input_names: tuple[str, ...] = ()
     """A name for every flat factor of the program's domain."""
     lifts: set[str] = field(default_factory=set[str])
