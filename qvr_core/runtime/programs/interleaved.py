@@ -15,7 +15,7 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.groups import Group, groups, indices_of, names_of, reads
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import Chain, LetModel, ObserveModel, SampleModel
+from qvr_core.semantics.types.model.steps import Chain, LetModel, ObserveModel, SampleModel, StepModel
 
 
 class GrowingLet:
@@ -101,10 +101,14 @@ def _grow(frame: Frame, name: str, cell: Cell) -> None:
 
 @dataclass
 class Interleaved:
-    """A group of steps by their places in the program; `observed` are what it observes."""
+    """A group of steps by their places in the program; `observed` are what it observes.
+
+    In `order` each stands behind those whose same element it reads.
+    """
 
     observed: tuple[str, ...]
     members: tuple[int, ...]
+    order: tuple[int, ...]
     lets: dict[int, GrowingLet] = field(default_factory=dict[int, GrowingLet])
     sites: dict[int, ChainSite] = field(default_factory=dict[int, ChainSite])
     length: int = 0
@@ -119,7 +123,7 @@ class Interleaved:
         """Draw what is not given, and leave the records of all sites."""
         drawn = {at: GrowingSite(site, frame) for at, site in self.sites.items() if not _given(site, frame)}
         growing: list[GrowingLet | GrowingSite] = [
-            self.lets[at] if at in self.lets else drawn[at] for at in self.members if at in self.lets or at in drawn
+            self.lets[at] if at in self.lets else drawn[at] for at in self.order if at in self.lets or at in drawn
         ]
         for one in growing:
             one.begin(frame)
@@ -188,7 +192,7 @@ def _made(group: Group, program: Program, steps: Sequence[object], parts: Parts)
     assert group.axes is not None
     typed = program.steps
     observed = tuple(step.site.name for at in group.members if isinstance(step := typed[at], ObserveModel))
-    made = Interleaved(observed, group.members)
+    made = Interleaved(observed, group.members, _order(group.members, typed))
     for at, axis in zip(group.members, group.axes, strict=True):
         step, own = typed[at], steps[at]
         index = indices_of(step)[axis]
@@ -198,6 +202,20 @@ def _made(group: Group, program: Program, steps: Sequence[object], parts: Parts)
             made.sites[at] = _chain(step, axis, program.name, parts)
             made.length = made.sites[at].sizes[axis]
     return made
+
+
+def _order(members: tuple[int, ...], steps: Sequence[StepModel]) -> tuple[int, ...]:
+    """Steps behind those whose same element they read, otherwise as the program has them."""
+    binds = {name: at for at in members for name in names_of(steps[at])}
+    ahead = {
+        at: {binds[one.name] for one in reads(steps[at]) if one.back == 0 and one.name in binds} - {at}
+        for at in members
+    }
+    order: list[int] = []
+    while left := [at for at in members if at not in order]:
+        # a circle is only one where some condition does not keep an element from being read
+        order.append(next((at for at in left if ahead[at] <= {*order}), left[0]))
+    return tuple(order)
 
 
 def _chain(step: SampleModel | ObserveModel, axis: int, program: str, parts: Parts) -> ChainSite:
