@@ -222,6 +222,23 @@ def test_dual_averaging_converges_where_acceptance_meets_its_target() -> None:
     assert float(averaging.final[0]) == pytest.approx(-math.log(0.8), rel=0.02)
 
 
+def test_dual_averaging_takes_the_steps_that_hoffman_and_gelman_give() -> None:
+    """log step = log(10 first) - sqrt(t) / 0.05 * sum(0.8 - acceptance) / (t + 10), averaged by weights t ** -0.75."""
+    averaging = DualAveraging(np.array([0.3, 0.02]), 0.8)
+    given = np.random.default_rng(0).uniform(0.1, 1.0, (2, 12, 2))
+    for first, accepted in zip((np.array([0.3, 0.02]), np.array([1.7, 0.4])), given, strict=True):
+        averaging.restart(first)
+        np.testing.assert_array_equal(averaging.final, first)
+        mean = np.log(first)
+        for count in range(1, len(accepted) + 1):
+            averaging.update(accepted[count - 1])
+            short = (0.8 - accepted[:count]).sum(axis=0) / (count + 10)
+            step = np.log(10 * first) - np.sqrt(count) / 0.05 * short
+            mean = count**-0.75 * step + (1 - count**-0.75) * mean
+            np.testing.assert_allclose(averaging.step_size, np.exp(step), rtol=1e-10)
+            np.testing.assert_allclose(averaging.final, np.exp(mean), rtol=1e-10)
+
+
 CENTRED = "sample mu <- Normal(0.0, 1.0)\n    sample tau <- HalfNormal(1.0)\n    {}\n    observe y <- Normal(mu, 1.0)"
 
 
