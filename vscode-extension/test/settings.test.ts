@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mainProgram, rememberData, rememberedData } from "../src/runs/settings";
+import { declaresData, mainProgram, rememberData, rememberedData, settingsFolders } from "../src/runs/settings";
 
 describe("qvr.toml", () => {
   it("gets a table for a program that has none, and keeps every other line", () => {
@@ -18,6 +18,23 @@ describe("qvr.toml", () => {
 
   it("starts from nothing", () => {
     expect(rememberData("", "lm", "synthetic")).toBe('[run.lm]\ndata = "synthetic"\n');
+  });
+});
+
+describe("the data of a program", () => {
+  it("are looked for in its own folder first, then above", () => {
+    expect(settingsFolders("/home/a/study")).toEqual(["/home/a/study", "/home/a", "/home", "/"]);
+  });
+
+  it("may stand among the defaults", () => {
+    const toml = '[defaults]\ndata = "csv:all.csv"\n[run.lm]\nsteps = 5\n[run.own]\ndata = "csv:own.csv"\n';
+    expect(rememberedData(toml, "lm")).toBe("csv:all.csv");
+    expect(rememberedData(toml, "own")).toBe("csv:own.csv");
+  });
+
+  it("are asked for where it declares some", () => {
+    expect(declaresData("program m : R -> R\n    data x, y : R\n    return x\n")).toBe(true);
+    expect(declaresData("# data are none of its own\nprogram m : R -> R\n    sample x <- Normal(0.0, 1.0)\n")).toBe(false);
   });
 });
 

@@ -23,10 +23,11 @@ end
 local function data(typed)
   local source, path = typed:match("^(%a+):(.*)$")
   if not source or SUFFIXES[source] == nil then
-    local found = { "data=synthetic" }
+    local found = {}
     for name in vim.spairs(SUFFIXES) do
       found[#found + 1] = ("data=%s:"):format(name)
     end
+    found[#found + 1] = "data=synthetic"
     return found
   end
   local folder, start = path:match("^(.*/)([^/]*)$")

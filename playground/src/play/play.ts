@@ -90,8 +90,8 @@ export function startPlay({ path, stamp, uri, editor, program, transport }: Play
     const tables = listing.data.map((one) => el("option", { value: `${one.source}:${one.file}` }, one.path));
     data.replaceChildren(
       el("option", { value: "" }, "Data: as qvr.toml says"),
-      el("option", { value: "synthetic" }, "Synthetic data"),
       ...(tables.length > 0 ? [el("optgroup", { label: "Files" }, ...tables)] : []),
+      el("option", { value: "synthetic" }, "Synthetic data"),
     );
     for (const button of starters) {
       button.disabled = listing.lacks !== null;

@@ -5,10 +5,17 @@ import type { DataPreviews } from "../data/panel";
 import type { RunRequest } from "../protocol";
 import { parseOptions } from "./options";
 import { MOST_DRAWS, drawsOf } from "./words";
-import { mainProgram, rememberData, rememberedData } from "./settings";
+import { declaresData, mainProgram, rememberData, rememberedData, settingsFolders } from "./settings";
 
-const SOURCES = [
-  { label: "$(beaker) Synthetic data", detail: "Drawn from the program itself under a fixed seed", source: "synthetic" },
+interface Source {
+  label: string;
+  detail: string;
+  source: string;
+  extensions?: string[];
+}
+
+const SYNTHETIC: Source = { label: "$(beaker) Synthetic data", detail: "Drawn from the program itself under a fixed seed", source: "synthetic" };
+const SOURCES: Source[] = [
   { label: "$(book) Text file…", detail: "Any file as bytes, in windows; held-out bits per byte at the end", source: "text" },
   { label: "$(table) CSV file…", detail: "Columns become data and observed sites", source: "csv", extensions: ["csv", "tsv"] },
   { label: "$(table) Parquet file…", detail: "Columns become data and observed sites", source: "parquet", extensions: ["parquet"] },
@@ -27,11 +34,11 @@ export async function withData(request: RunRequest, previews: DataPreviews): Pro
   if (request.options?.["data"] !== undefined || !program) {
     return asked;
   }
-  const settings = settingsFile(document.uri);
+  const settings = await settingsFile(document.uri);
   if (settings && rememberedData(await read(settings), program) !== undefined) {
     return asked;
   }
-  const data = await askData(document.uri, program, settings, previews);
+  const data = await askData(document, program, settings, previews);
   if (data === undefined) {
     return undefined;
   }
@@ -43,9 +50,11 @@ export async function withData(request: RunRequest, previews: DataPreviews): Pro
 }
 
 /** Data that the user has chosen, and of a table has seen; undefined where the question was closed. */
-async function askData(uri: vscode.Uri, program: string, settings: vscode.Uri | undefined, previews: DataPreviews): Promise<string | undefined> {
+async function askData(document: vscode.TextDocument, program: string, settings: vscode.Uri | undefined, previews: DataPreviews): Promise<string | undefined> {
+  const { uri } = document;
+  const declared = declaresData(document.getText());
   for (;;) {
-    const data = await chooseData(program, settings);
+    const data = await chooseData(program, settings, declared);
     if (data === undefined || !TABLES.some((source) => data.startsWith(`${source}:`)) || uri.scheme !== "file") {
       return data;
     }
@@ -56,8 +65,9 @@ async function askData(uri: vscode.Uri, program: string, settings: vscode.Uri | 
   }
 }
 
-async function chooseData(program: string, settings: vscode.Uri | undefined): Promise<string | undefined> {
-  const picked = await vscode.window.showQuickPick(SOURCES, {
+/** The first source is the one that Enter takes: made-up data only where the program asks for none. */
+async function chooseData(program: string, settings: vscode.Uri | undefined, declared: boolean): Promise<string | undefined> {
+  const picked = await vscode.window.showQuickPick(declared ? [...tablesFirst(), SYNTHETIC] : [SYNTHETIC, ...SOURCES], {
     title: `Data for ${program}`,
     placeHolder: settings ? "Remembered in qvr.toml" : "Where does the data come from?",
     matchOnDetail: true,
@@ -80,8 +90,23 @@ async function chooseData(program: string, settings: vscode.Uri | undefined): Pr
   return `${picked.source}:${inside ? path.relative(folder, file.fsPath) : file.fsPath}`;
 }
 
-/** qvr.toml of the folder that a file belongs to; none for a file without a folder. */
-function settingsFile(document: vscode.Uri): vscode.Uri | undefined {
+/** The tables before the text. */
+function tablesFirst(): Source[] {
+  return [...SOURCES.filter(({ source }) => TABLES.includes(source)), ...SOURCES.filter(({ source }) => !TABLES.includes(source))];
+}
+
+/** The nearest qvr.toml, in a file's folder or above, as the server finds it; where there is none yet, the one to be
+ * written in the workspace's folder, and none for a file without a folder. */
+async function settingsFile(document: vscode.Uri): Promise<vscode.Uri | undefined> {
+  for (const folder of settingsFolders(path.posix.dirname(document.path))) {
+    const file = document.with({ path: path.posix.join(folder, "qvr.toml") });
+    try {
+      await vscode.workspace.fs.stat(file);
+      return file;
+    } catch {
+      // the next folder above
+    }
+  }
   const folder = vscode.workspace.getWorkspaceFolder(document);
   return folder ? vscode.Uri.joinPath(folder.uri, "qvr.toml") : undefined;
 }

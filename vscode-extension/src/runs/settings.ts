@@ -1,4 +1,5 @@
 /** qvr.toml as far as the editor reads and writes it: which data a program was last run on. */
+import * as path from "node:path";
 
 /** The program that a run without a name means: the first export, else the last program. */
 export function mainProgram(text: string): string | undefined {
@@ -6,9 +7,24 @@ export function mainProgram(text: string): string | undefined {
   return exported ?? [...text.matchAll(/^program[ \t]+([A-Za-z_]\w*)/gm)].at(-1)?.[1];
 }
 
-/** The value of `data` in `[run.<program>]`. */
+/** Where the settings of a file may stand: its folder and those above, the nearest first, as the server looks. */
+export function settingsFolders(folder: string): string[] {
+  const above = path.posix.dirname(folder);
+  return above === folder ? [folder] : [folder, ...settingsFolders(above)];
+}
+
+/** Whether a text says that data are given to it: then nobody wants made-up ones unless he says so. */
+export function declaresData(text: string): boolean {
+  return /^[ \t]+data[ \t]+[A-Za-z_]/m.test(text);
+}
+
+/** The value of `data` in `[run.<program>]`, else in `[defaults]`. */
 export function rememberedData(toml: string, program: string): string | undefined {
-  const table = findTable(toml.split("\n"), program);
+  return dataIn(toml, `run\\s*\\.\\s*"?${program}"?`) ?? dataIn(toml, "defaults");
+}
+
+function dataIn(toml: string, name: string): string | undefined {
+  const table = findTable(toml.split("\n"), name);
   if (!table) {
     return undefined;
   }
@@ -25,7 +41,7 @@ export function rememberedData(toml: string, program: string): string | undefine
 export function rememberData(toml: string, program: string, data: string): string {
   const line = `data = ${JSON.stringify(data)}`;
   const lines = toml.split("\n");
-  const table = findTable(lines, program);
+  const table = findTable(lines, `run\\s*\\.\\s*"?${program}"?`);
   if (!table) {
     const before = toml.trimEnd();
     return `${before === "" ? "" : `${before}\n\n`}[run.${program}]\n${line}\n`;
@@ -39,8 +55,8 @@ export function rememberData(toml: string, program: string, data: string): strin
   return lines.join("\n");
 }
 
-function findTable(lines: string[], program: string): { start: number; end: number } | undefined {
-  const start = lines.findIndex((line) => new RegExp(`^\\s*\\[\\s*run\\s*\\.\\s*"?${program}"?\\s*\\]`).test(line));
+function findTable(lines: string[], name: string): { start: number; end: number } | undefined {
+  const start = lines.findIndex((line) => new RegExp(`^\\s*\\[\\s*${name}\\s*\\]`).test(line));
   if (start < 0) {
     return undefined;
   }
