@@ -199,14 +199,14 @@ def _continues(lines: Sequence[str], start: LineShape, last: int, i: int, depth:
 
 def _trails_softly(before: str, word: str, kind: str) -> bool:
     found = _TRAILS_SOFTLY.search(before)
-    # The colon at the end of a header is a slip; that of `program p :` awaits the type.
+    # The colon at the end of a header is a mistake; that of `program p :` awaits the type.
     if word == "family":
-        slip = _AWAITS_TYPE.search(before) is None
+        mistake = _AWAITS_TYPE.search(before) is None
     elif word == "def":
-        slip = True
+        mistake = True
     else:
-        slip = kind in RULES or (kind != "statement" and "->" in before)
-    return found is not None and not (found[0] == ":" and slip)
+        mistake = kind in RULES or (kind != "statement" and "->" in before)
+    return found is not None and not (found[0] == ":" and mistake)
 
 
 def _opens(line: str, found: LineShape, kind: str, deeper: bool) -> bool:

@@ -39,8 +39,8 @@ MOST_PIECES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Chains that move together, as they were kept."""
+class ChainCheckpoint:
+    """Where chains that move together stood, and their draws so far."""
 
     folder: Path
     numbers: tuple[int, ...]
@@ -53,7 +53,7 @@ class Kept:
 class Saved:
     """What a run has kept of its chains."""
 
-    chains: dict[int, Kept] = field(default_factory=dict[int, Kept])
+    chains: dict[int, ChainCheckpoint] = field(default_factory=dict[int, ChainCheckpoint])
     """By number the newest that is whole."""
     engine: str | None = None
     """`replay` in a run of an earlier release, which no chain goes on with."""
@@ -96,7 +96,7 @@ def _take(saved: Saved, head: Path) -> None:
         return
     columns = _joined([_arrays(checkpoints.read(head.parent / name).tensors) for name in state["pieces"]])
     chains = ChainsState(found.step, _arrays(found.tensors), state["common"], state["generators"])
-    kept = Kept(head.parent, numbers, chains, columns, tuple(state["pieces"]))
+    kept = ChainCheckpoint(head.parent, numbers, chains, columns, tuple(state["pieces"]))
     saved.chains = {number: kept for number in numbers} | saved.chains
     saved.engine, saved.versions = state["engine"], state["versions"]
     saved.seconds = max(saved.seconds, state["seconds"])

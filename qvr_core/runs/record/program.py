@@ -12,7 +12,7 @@ from qvr_core.semantics.modules.paths import STD
 from qvr_core.workspace import Bundle, Workspace, texts_of
 
 
-class Kept(Bundle):
+class StoredTexts(Bundle):
     """The texts that a run holds; what it does not hold of the library `std` is the package's."""
 
     def refusal(self, location: str, importer: str, written: str) -> str | None:
@@ -26,7 +26,7 @@ class Kept(Bundle):
 
 def library_of(job: Job) -> Workspace:
     """What the imports of a run's program name: the texts that the run holds, no file but those of the library."""
-    return Workspace(Kept(job.imports))
+    return Workspace(StoredTexts(job.imports))
 
 
 def analysed(job: Job, known: Mapping[str, KnownSet] | None = None) -> Snapshot:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
-from qvr_core.semantics.file.blame import File, explain
+from qvr_core.semantics.file.conflict_explanation import File, explain
 from qvr_core.semantics.file.imported import Imports
 from qvr_core.semantics.file.records import Key, Record
 from qvr_core.semantics.scope.holes import Holes

@@ -15,7 +15,7 @@ from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.chains.along import Along, along_of
 from qvr_core.semantics.programs.chains.first_elements import check_start, first_draw, report_missing_start
-from qvr_core.semantics.programs.chains.unequal import checked_lengths
+from qvr_core.semantics.programs.chains.ragged import checked_lengths
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, with_lets
 from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options

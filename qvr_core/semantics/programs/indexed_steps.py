@@ -35,7 +35,7 @@ from qvr_core.semantics.programs.chains.first_elements import (
     starts_of,
     unknown_binding,
 )
-from qvr_core.semantics.programs.chains.unequal import checked_lengths
+from qvr_core.semantics.programs.chains.ragged import checked_lengths
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells

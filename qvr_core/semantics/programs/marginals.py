@@ -12,7 +12,7 @@ from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
-from qvr_core.semantics.programs.chains.unequal import no_lengths
+from qvr_core.semantics.programs.chains.ragged import no_lengths
 from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.rows import Summed, check_rows, check_within, is_indexed

@@ -18,7 +18,7 @@ from qvr_core.semantics.arrows.own_arrows import own_arrows
 from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
 from qvr_core.semantics.programs.chains.group_lags import group_lags
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
-from qvr_core.semantics.programs.chains.unequal_reads import check_unequal_reads
+from qvr_core.semantics.programs.chains.ragged_reads import check_ragged_reads
 from qvr_core.semantics.programs.observed.missing_cells import check_missing
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (
@@ -158,7 +158,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         program = replace(program, keep=check_keep(options.keep, program, scope))
     if any(block.incomplete for block in typed.blocks):
         check_missing(program, scope)
-        check_unequal_reads(program, scope)
+        check_ragged_reads(program, scope)
     return program
 
 

@@ -12,7 +12,7 @@ from qvr_core.semantics.programs.arrow_draws import TypedArrow, check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.chains.along import along_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
-from qvr_core.semantics.programs.chains.unequal import no_lengths
+from qvr_core.semantics.programs.chains.ragged import no_lengths
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells

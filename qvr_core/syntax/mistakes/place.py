@@ -1,4 +1,4 @@
-"""A place where a unit stops making sense, and what a slip there is told with."""
+"""A place where a unit stops making sense, and what a mistake there is told with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Place(NamedTuple):
         return self.tokens[self.at - 1]
 
 
-class Slip(NamedTuple):
+class Mistake(NamedTuple):
     """What to say, where, and what fixes it: a title and replacements (none where it is open what was meant).
 
     `read_as` are the replacements that make one readable line of it, where the edits make several.

@@ -10,8 +10,8 @@ from typing import Any
 from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
 from qvr_core.syntax.mistakes.expectations import JOINTS, after, literal_of, wanted
+from qvr_core.syntax.mistakes.frequent import mistake_at
 from qvr_core.syntax.mistakes.place import Place
-from qvr_core.syntax.mistakes.slips import slip_at
 from qvr_core.syntax.parser import Failure, accepted, parse
 from qvr_core.syntax.problems import problem
 from qvr_core.syntax.tokens import Token
@@ -123,12 +123,12 @@ def explained(text: str, failure: Failure) -> tuple[SyntaxProblem, Any]:
     token = tokens[at]
     reader = failure.reader()
     expected = accepted(reader)
-    slip = slip_at(Place(tokens, at, expected, start))
-    if slip is not None:
-        fix = (slip.title, slip.edits) if slip.title else None
+    mistake = mistake_at(Place(tokens, at, expected, start))
+    if mistake is not None:
+        fix = (mistake.title, mistake.edits) if mistake.title else None
         # What a `return` of several values should be may be wrong in other ways as well; one thing at a time.
-        node = _edited(text, slip.read_as or slip.edits, start) if tokens[0].kind != "RETURN" else None
-        return problem("syntax-error", slip.message, slip.span, fix), node
+        node = _edited(text, mistake.read_as or mistake.edits, start) if tokens[0].kind != "RETURN" else None
+        return problem("syntax-error", mistake.message, mistake.span, fix), node
     previous = tokens[at - 1] if at else None
     what, signs = wanted(reader, expected)
     place = after(reader, signs[-1] if signs else None, previous)

@@ -1,4 +1,4 @@
-"""A slip of a new user is one problem, at the token to fix, and its fix leaves none."""
+"""A mistake of a new user is one problem, at the token to fix, and its fix leaves none."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ program p : Row -> Row
     return y
 """
 
-# a program without problems, what stands there, what the slip makes of it, the marked text
-SLIPS = [
+# a program without problems, what stands there, what the mistake makes of it, the marked text
+MISTAKES = [
     (REGRESSION, "HalfNormal(1.0)", "HalfNormal(0.0, 1.0)", "0.0"),
     (REGRESSION, "Normal(0.0, 1.0)", "Normal(0.0, 1.0, 2.0)", "2.0"),
     (HEAD + "object Q : Real 3\n", "Real", "Reel", "Reel"),
@@ -97,8 +97,8 @@ SLIPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "right", "wrong", "marked"), SLIPS)
-def test_a_slip_is_one_problem_whose_fix_leaves_none(text: str, right: str, wrong: str, marked: str) -> None:
+@pytest.mark.parametrize(("text", "right", "wrong", "marked"), MISTAKES)
+def test_a_mistake_is_one_problem_whose_fix_leaves_none(text: str, right: str, wrong: str, marked: str) -> None:
     assert not [found for found in analyse(text).diagnostics() if found.severity is not Severity.HINT]
     damaged = text.replace(right, wrong, 1)
     assert damaged != text

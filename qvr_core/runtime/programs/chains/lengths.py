@@ -12,7 +12,7 @@ from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
-from qvr_core.semantics.programs.chains.unequal_reads import lengths_text
+from qvr_core.semantics.programs.chains.ragged_reads import lengths_text
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.steps import RunningIndex
 

@@ -15,7 +15,7 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.semantics.arithmetic.broadcasting import axes
-from qvr_core.semantics.programs.chains.unequal_reads import Counted, counted, lengths_text, looked_up
+from qvr_core.semantics.programs.chains.ragged_reads import Counted, counted, lengths_text, looked_up
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import all_steps

@@ -13,7 +13,7 @@ from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.programs.chains.along import Along, along_of, laid_out, outside_of
-from qvr_core.semantics.programs.chains.unequal import checked_lengths
+from qvr_core.semantics.programs.chains.ragged import checked_lengths
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, expanded

@@ -1,10 +1,10 @@
-"""Slips in indices, comprehensions and what follows `from`."""
+"""Mistakes in indices, comprehensions and what follows `from`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from qvr_core.syntax.mistakes.place import Place, Slip, around, closing, opened, span_of
+from qvr_core.syntax.mistakes.place import Mistake, Place, around, closing, opened, span_of
 from qvr_core.syntax.tree.names import Span
 
 JOINTS = frozenset({"EQUAL", "DRAW"})
@@ -18,7 +18,7 @@ def _names_index(p: Place) -> bool:
     return opener >= 0 and (p.tokens[opener].kind == "LSQB" or any(token.kind == "FOR" for token in since))
 
 
-def _in_for_colon(p: Place) -> Slip | None:
+def _in_for_colon(p: Place) -> Mistake | None:
     """`[t in Time]`, `for i in Row`, `data x in Row`."""
     if p.token.text != "in" or "COLON" not in p.expected or p.at == 0 or p.before.kind != "NAME":
         return None
@@ -27,13 +27,13 @@ def _in_for_colon(p: Place) -> Slip | None:
         return None
     behind = p.tokens[p.at + 1]
     if behind.text == "range" and p.tokens[p.at + 2].kind == "LPAR":
-        return Slip("an index runs over a declared set, such as `object I : FinSet 3`", span_of(behind))
+        return Mistake("an index runs over a declared set, such as `object I : FinSet 3`", span_of(behind))
     message = f"{'an index' if index else 'a data name'} and its set are joined by `:`, not `in`"
     text = ":" if p.before.end < p.token.start else " :"
-    return Slip(message, span_of(p.token), "Replace it with `:`", ((span_of(p.token), text),))
+    return Mistake(message, span_of(p.token), "Replace it with `:`", ((span_of(p.token), text),))
 
 
-def _no_set(p: Place) -> Slip | None:
+def _no_set(p: Place) -> Mistake | None:
     """`v[t]`, `for i)`."""
     closes = p.kind in ("RSQB", "RPAR", "COMMA", "EQUAL", "DRAW") or p.token.text == "if"
     if not closes or p.expected != COLON or p.before.kind != "NAME" or not _names_index(p):
@@ -42,11 +42,11 @@ def _no_set(p: Place) -> Slip | None:
     if name[:1].isupper():
         start = Span(p.before.start, p.before.start)
         message = f"`{name}` stands alone, and an index has a name and a set: `i : {name}`"
-        return Slip(message, span_of(p.before), f"Change to `i : {name}`", ((start, "i : "),))
-    return Slip(f"`{name}` stands alone, and an index has a name and a set: `{name} : I`", span_of(p.before))
+        return Mistake(message, span_of(p.before), f"Change to `i : {name}`", ((start, "i : "),))
+    return Mistake(f"`{name}` stands alone, and an index has a name and a set: `{name} : I`", span_of(p.before))
 
 
-def _round_brackets(p: Place) -> Slip | None:
+def _round_brackets(p: Place) -> Mistake | None:
     """`let v(t : Time) = …`."""
     if p.kind != "LPAR" or p.at != 2 or "LSQB" not in p.expected or not (p.expected & JOINTS):
         return None
@@ -55,49 +55,49 @@ def _round_brackets(p: Place) -> Slip | None:
         return None
     edits = ((span_of(p.token), "["), (span_of(end), "]"))
     message = f"indices stand in square brackets: `{p.before.text}[i : I]`"
-    return Slip(message, span_of(p.token), "Use square brackets", edits)
+    return Mistake(message, span_of(p.token), "Use square brackets", edits)
 
 
-def _second_for(p: Place) -> Slip | None:
+def _second_for(p: Place) -> Mistake | None:
     """`for i : I for j : J`."""
     if p.token.text != "for" or not _names_index(p) or p.tokens[opened(p)].kind != "LPAR":
         return None
     edits = ((Span(p.before.end, p.token.end), ","),)
     message = "several indices stand behind one `for`: `for i : I, j : J`"
-    return Slip(message, span_of(p.token), "Replace it with `,`", edits)
+    return Mistake(message, span_of(p.token), "Replace it with `,`", edits)
 
 
-def _comma_before_if(p: Place) -> Slip | None:
+def _comma_before_if(p: Place) -> Mistake | None:
     """`for i : I, if c`."""
     if p.at < 2 or p.before.text != "if" or p.tokens[p.at - 2].kind != "COMMA" or p.expected != COLON:
         return None
     comma = span_of(p.tokens[p.at - 2])
-    return Slip("no comma stands before the `if` of a comprehension", comma, "Remove it", ((comma, ""),))
+    return Mistake("no comma stands before the `if` of a comprehension", comma, "Remove it", ((comma, ""),))
 
 
-def _misplaced_for(p: Place) -> Slip | None:
+def _misplaced_for(p: Place) -> Mistake | None:
     """`[x[i] for i : I]`, `let v = x[i] for i : I`, `sum(x if c for i : I)`, `a if c else b`."""
     if p.token.text not in ("for", "if") or "CARET" not in p.expected:
         return None
     if p.token.text == "for":
         message = "`for` stands in the call of a reduction, as in `sum(… for i : I)`"
-        return Slip(message + "; a value for each element of a set is `let v[i : I] = …`", span_of(p.token))
+        return Mistake(message + "; a value for each element of a set is `let v[i : I] = …`", span_of(p.token))
     rest = [token.text for token in p.tokens[p.at :]]
     if "else" in rest:
-        return Slip("a choice between two values is `where(condition, a, b)`", span_of(p.token))
+        return Mistake("a choice between two values is `where(condition, a, b)`", span_of(p.token))
     if "for" in rest:
-        return Slip("the condition stands behind the indices: `sum(… for i : I if …)`", span_of(p.token))
+        return Mistake("the condition stands behind the indices: `sum(… for i : I if …)`", span_of(p.token))
     return None
 
 
-def _from_before_value(p: Place) -> Slip | None:
+def _from_before_value(p: Place) -> Mistake | None:
     """`let v[t : Time] from v0 = …`."""
     if p.token.text != "from" or p.start != "step" or not (p.expected & JOINTS):
         return None
-    return Slip("`from` stands at the end of its step, behind the value", span_of(p.token))
+    return Mistake("`from` stands at the end of its step, behind the value", span_of(p.token))
 
 
-def _several_first_elements(p: Place) -> Slip | None:
+def _several_first_elements(p: Place) -> Mistake | None:
     """`from a, b`."""
     first = next((j for j, token in enumerate(p.tokens) if token.kind == "FROM"), p.at)
     if p.kind != "COMMA" or first >= p.at or opened(p) >= 0:
@@ -105,24 +105,24 @@ def _several_first_elements(p: Place) -> Slip | None:
     last = next((token for token in p.tokens[p.at :] if token.kind in ("LSQB", "OPTIONS", "$END")), p.tokens[-1])
     end = p.tokens[p.tokens.index(last) - 1].end
     edits = around(Span(p.tokens[first + 1].start, end), "()")
-    return Slip("several first elements stand in parentheses", span_of(p.token), "Put them in parentheses", edits)
+    return Mistake("several first elements stand in parentheses", span_of(p.token), "Put them in parentheses", edits)
 
 
-def _comma_before_from(p: Place) -> Slip | None:
+def _comma_before_from(p: Place) -> Mistake | None:
     """`let v[t : Time] = e, from v0`."""
     if p.kind != "COMMA" or "FROM" not in p.expected or p.tokens[p.at + 1].text != "from":
         return None
-    return Slip("no comma stands before `from`", span_of(p.token), "Remove it", ((span_of(p.token), ""),))
+    return Mistake("no comma stands before `from`", span_of(p.token), "Remove it", ((span_of(p.token), ""),))
 
 
-def _given_data(p: Place) -> Slip | None:
+def _given_data(p: Place) -> Mistake | None:
     """`data x : Row = 3`."""
     if p.tokens[0].kind != "DATA" or p.kind not in ("EQUAL", "DRAW", "DRAW_EXPR", "TILDE") or "ARROW" not in p.expected:
         return None
-    return Slip("`data` only says what comes from outside: it gives no value", span_of(p.token))
+    return Mistake("`data` only says what comes from outside: it gives no value", span_of(p.token))
 
 
-INDEX_SLIPS: tuple[Callable[[Place], Slip | None], ...] = (
+INDEX_MISTAKES: tuple[Callable[[Place], Mistake | None], ...] = (
     _in_for_colon,
     _no_set,
     _round_brackets,

@@ -103,7 +103,7 @@ def _inherited(step: LetModel, known: Mapping[str, Counted]) -> Iterator[tuple[s
             return
 
 
-def check_unequal_reads(program: Program, scope: Scope) -> None:
+def check_ragged_reads(program: Program, scope: Scope) -> None:
     """Report who reads elements that may not exist."""
     known = counted(program)
     if not known:

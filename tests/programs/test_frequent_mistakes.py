@@ -1,4 +1,4 @@
-"""A slip in a program of examples/statistics is one error, at the token, and its fix mends it where one edit can."""
+"""A mistake in a program of examples/statistics is one error, at the token, and its fix mends it where one edit can."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.ide.cases import applied
 from tests.programs.programs import STATISTICS
 
 
-class Slip(NamedTuple):
+class Mistake(NamedTuple):
     """What a line of a program becomes, the code of what is said of it, and the text that is blamed."""
 
     program: str
@@ -109,29 +109,29 @@ def told(snapshot: Snapshot) -> list[LocatedDiagnostic]:
     return [found for found in snapshot.diagnostics() if found.severity is not Severity.HINT]
 
 
-def one(slip: Slip) -> tuple[str, LocatedDiagnostic]:
-    """The text with the slip, and all that is said of it."""
-    text = (STATISTICS / f"{slip.program}.qvr").read_text(encoding="utf-8")
+def one(mistake: Mistake) -> tuple[str, LocatedDiagnostic]:
+    """The text with the mistake, and all that is said of it."""
+    text = (STATISTICS / f"{mistake.program}.qvr").read_text(encoding="utf-8")
     start = text.index("\nobject ")  # the comments above speak of the same things
-    assert slip.right in text[start:]
-    text = text[:start] + text[start:].replace(slip.right, slip.wrong, 1)
+    assert mistake.right in text[start:]
+    text = text[:start] + text[start:].replace(mistake.right, mistake.wrong, 1)
     [found] = told(analyse(text))
     (line, start), (last, end) = found.range
     assert line == last
-    assert (found.code.name, text.split("\n")[line][start:end]) == (slip.code, slip.blamed)
+    assert (found.code.name, text.split("\n")[line][start:end]) == (mistake.code, mistake.blamed)
     return text, found
 
 
-def called(slip: Slip) -> str:
-    return f"{slip.program}: {slip.wrong.strip() or f'no {slip.right.strip()}'}"[:70]
+def called(mistake: Mistake) -> str:
+    return f"{mistake.program}: {mistake.wrong.strip() or f'no {mistake.right.strip()}'}"[:70]
 
 
-@pytest.mark.parametrize("slip", [Slip(*each) for each in MENDED], ids=called)
-def test_a_slip_is_one_error_whose_fix_mends_it(slip: Slip) -> None:
-    text, found = one(slip)
+@pytest.mark.parametrize("mistake", [Mistake(*each) for each in MENDED], ids=called)
+def test_a_mistake_is_one_error_whose_fix_mends_it(mistake: Mistake) -> None:
+    text, found = one(mistake)
     assert told(analyse(applied(text, found.fixes[0].edits))) == []
 
 
-@pytest.mark.parametrize("slip", [Slip(*each) for each in TOLD], ids=called)
-def test_a_slip_is_one_error(slip: Slip) -> None:
-    one(slip)
+@pytest.mark.parametrize("mistake", [Mistake(*each) for each in TOLD], ids=called)
+def test_a_mistake_is_one_error(mistake: Mistake) -> None:
+    one(mistake)

@@ -1,4 +1,4 @@
-"""Slips that many make: what they look like, what to say, and the edits that fix them."""
+"""Mistakes that many make: what they look like, what to say, and the edits that fix them."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from itertools import pairwise
 
 from qvr_core.syntax.grammar import grammar
 from qvr_core.syntax.lexer import CLOSERS, COMBINATORS, OPENERS, SPACES
-from qvr_core.syntax.mistakes.index_slips import INDEX_SLIPS
-from qvr_core.syntax.mistakes.place import Place, Slip, around, closing, span_of
+from qvr_core.syntax.mistakes.indices import INDEX_MISTAKES
+from qvr_core.syntax.mistakes.place import Mistake, Place, around, closing, span_of
 from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree.names import Span
 
 
-def slip_at(place: Place) -> Slip | None:
-    """The slip that was made at a place, if it is a known one."""
-    return next((slip for look in SLIPS if (slip := look(place)) is not None), None)
+def mistake_at(place: Place) -> Mistake | None:
+    """The mistake that was made at a place, if it is a known one."""
+    return next((mistake for look in MISTAKES if (mistake := look(place)) is not None), None)
 
 
-def _hole(p: Place) -> Slip | None:
+def _hole(p: Place) -> Mistake | None:
     if p.kind != "UNDERSCORE":
         return None
-    return Slip("`_` stands for an open size or a dropped name, nothing else", span_of(p.token))
+    return Mistake("`_` stands for an open size or a dropped name, nothing else", span_of(p.token))
 
 
-def _bare_options(p: Place) -> Slip | None:
+def _bare_options(p: Place) -> Mistake | None:
     if p.kind != "NAME" or p.tokens[p.at + 1].kind != "EQUAL" or not {"LSQB", "$END"} <= p.expected:
         return None
     edits = around(Span(p.token.start, p.tokens[-1].start), "[]")
-    return Slip("options stand in brackets: `[key=value]`", span_of(p.token), "Put it in brackets", edits)
+    return Mistake("options stand in brackets: `[key=value]`", span_of(p.token), "Put it in brackets", edits)
 
 
-def _options_in_wrong_brackets(p: Place) -> Slip | None:
+def _options_in_wrong_brackets(p: Place) -> Mistake | None:
     keyed = p.kind in ("LPAR", "LBRACE") and [t.kind for t in p.tokens[p.at + 1 : p.at + 3]] == ["NAME", "EQUAL"]
     end = closing(p.tokens, p.at)
     if not keyed or end is None or not {"LSQB", "$END"} <= p.expected:
         return None
     edits = ((span_of(p.token), "["), (span_of(end), "]"))
-    return Slip("options stand in square brackets", span_of(p.token), "Use square brackets", edits)
+    return Mistake("options stand in square brackets", span_of(p.token), "Use square brackets", edits)
 
 
-def _return_of_more_than_names(p: Place) -> Slip | None:
+def _return_of_more_than_names(p: Place) -> Mistake | None:
     if p.tokens[0].kind != "RETURN" or p.at < 2 or p.tokens[1].kind == "LPAR":
         return None
     if p.kind != "COMMA":
-        return Slip("`return` takes a name: give the expression one with `let`", span_of(p.token))
+        return Mistake("`return` takes a name: give the expression one with `let`", span_of(p.token))
     edits = around(Span(p.tokens[1].start, p.tokens[-2].end), "()")
-    return Slip("several values are returned in parentheses", span_of(p.token), "Put them in parentheses", edits)
+    return Mistake("several values are returned in parentheses", span_of(p.token), "Put them in parentheses", edits)
 
 
-def _several_bound_names(p: Place) -> Slip | None:
+def _several_bound_names(p: Place) -> Mistake | None:
     joint = {"SAMPLE": ("DRAW", "DRAW_EXPR", "COLON"), "LET": ("EQUAL",)}.get(p.tokens[0].kind, ())
     if p.kind != "COMMA" or p.start != "step" or p.at != 2 or not joint:
         return None
@@ -61,9 +61,9 @@ def _several_bound_names(p: Place) -> Slip | None:
     family = next((p.tokens[i + 1].text for i in range(last, len(p.tokens) - 2) if p.tokens[i].kind == "DRAW"), "")
     # families are written with a capital letter, and a draw from one gives one value; an arrow may give several
     if not family[:1].isupper() or p.tokens[0].kind != "SAMPLE":
-        return Slip("several names are bound in parentheses", span_of(p.token), "Put them in parentheses", together)
+        return Mistake("several names are bound in parentheses", span_of(p.token), "Put them in parentheses", together)
     message = f"a draw from `{family}` gives one value: one step binds one name"
-    return Slip(message, span_of(p.token), "Write one step each", _one_step_each(p.tokens, last), together)
+    return Mistake(message, span_of(p.token), "Write one step each", _one_step_each(p.tokens, last), together)
 
 
 def _one_step_each(tokens: list[Token], last: int) -> tuple[tuple[Span, str], ...]:
@@ -81,21 +81,21 @@ def _as_written(tokens: list[Token]) -> str:
     return "".join(" " * (token.start - before.end) + token.text for before, token in pairwise(tokens))
 
 
-def _unquoted_word(p: Place) -> Slip | None:
+def _unquoted_word(p: Place) -> Mistake | None:
     if p.start != "lexicon_entry" or p.at != 0 or p.kind != "NAME":
         return None
     span = span_of(p.token)
-    return Slip("a word of a lexicon stands in quotes", span, "Put it in quotes", around(span, '""'))
+    return Mistake("a word of a lexicon stands in quotes", span, "Put it in quotes", around(span, '""'))
 
 
-def _product_with_comma(p: Place) -> Slip | None:
+def _product_with_comma(p: Place) -> Mistake | None:
     if p.kind != "COMMA" or not {"STAR", "PLUS"} <= p.expected or "CARET" in p.expected:
         return None
     span = span_of(p.token)
-    return Slip("a product of objects is written `A * B`", span, "Replace it with `*`", ((span, " *"),))
+    return Mistake("a product of objects is written `A * B`", span, "Replace it with `*`", ((span, " *"),))
 
 
-def _size_in_brackets(p: Place) -> Slip | None:
+def _size_in_brackets(p: Place) -> Mistake | None:
     space = p.before if p.at else None
     if space is None or space.kind not in ("FINSET", "SPACE") or p.kind not in ("LPAR", "LSQB"):
         return None
@@ -104,7 +104,7 @@ def _size_in_brackets(p: Place) -> Slip | None:
         return None
     edits = ((Span(space.end, p.token.end), " "), (span_of(end), ""))
     message = f"a size stands without brackets: `{space.text} n`"
-    return Slip(message, span_of(p.token), "Remove the brackets", edits)
+    return Mistake(message, span_of(p.token), "Remove the brackets", edits)
 
 
 # What spaces are called elsewhere.
@@ -114,7 +114,7 @@ _OTHER_WORDS = {
 }  # fmt: skip
 
 
-def _misspelt_space(p: Place) -> Slip | None:
+def _misspelt_space(p: Place) -> Mistake | None:
     """A name where a size or an object follows: the name was to be that of a space."""
     follows = ("INT", "NAME", "UNDERSCORE", "FINSET", "SPACE", "LPAR")
     if p.at == 0 or p.before.kind != "NAME" or p.kind not in follows or not {"STAR", "PLUS"} <= p.expected:
@@ -129,14 +129,14 @@ def _misspelt_space(p: Place) -> Slip | None:
         return None
     span = span_of(p.before)
     edits = ((span, meant),)
-    return Slip(f"`{p.before.text}` is no space; did you mean `{meant}`?", span, f"Replace it with `{meant}`", edits)
+    return Mistake(f"`{p.before.text}` is no space; did you mean `{meant}`?", span, f"Replace it with `{meant}`", edits)
 
 
 # A value in arithmetic that an operator may follow ends, or starts, with one of these.
 _VALUE_ENDS = ("NAME", "INT", "FLOAT", "RPAR", "RSQB")
 
 
-def _matrix_product(p: Place) -> Slip | None:
+def _matrix_product(p: Place) -> Mistake | None:
     """`X @ beta` in arithmetic, where `@` joins no values."""
     if p.kind != "AT" or "CARET" not in p.expected:
         return None
@@ -153,7 +153,7 @@ def _matrix_product(p: Place) -> Slip | None:
     start, end = tokens[first].start, tokens[at - 1].end
     edits = [(Span(start, start), "matmul(" * len(edits)), *edits, (Span(end, end), ")")]
     message = "`@` joins arrows; the product of two matrices is `matmul(a, b)`"
-    return Slip(message, span_of(p.token), "Write `matmul`", tuple(edits))
+    return Mistake(message, span_of(p.token), "Write `matmul`", tuple(edits))
 
 
 def _value_start(tokens: list[Token], at: int) -> int:
@@ -192,16 +192,16 @@ def _value_end(tokens: list[Token], at: int) -> int | None:
     return at
 
 
-def _arguments_without_parentheses(p: Place) -> Slip | None:
+def _arguments_without_parentheses(p: Place) -> Mistake | None:
     if p.at == 0 or p.before.text not in COMBINATORS or "COMPOSE" not in p.expected:
         return None
     message = f"the arguments of `{p.before.text}` stand in parentheses"
     if p.kind == "LSQB" and (end := closing(p.tokens, p.at)) is not None:
-        return Slip(message, span_of(p.token), "Use parentheses", ((span_of(p.token), "("), (span_of(end), ")")))
-    return Slip(message, span_of(p.token))
+        return Mistake(message, span_of(p.token), "Use parentheses", ((span_of(p.token), "("), (span_of(end), ")")))
+    return Mistake(message, span_of(p.token))
 
 
-def _missing_sign(p: Place) -> Slip | None:
+def _missing_sign(p: Place) -> Mistake | None:
     """A sign that the grammar leaves open, but that a name in this place asks for."""
     if p.kind != "NAME" or "$END" not in p.expected:
         return None
@@ -211,18 +211,18 @@ def _missing_sign(p: Place) -> Slip | None:
     text = next(text for text, kind in grammar().literals.items() if kind == sign)
     at = Span(p.before.end, p.before.end)
     message = f"expected `{text}` after `{p.before.text}`, not `{p.token.text}`"
-    return Slip(message, span_of(p.token), f"Insert `{text}`", ((at, "," if sign == "COMMA" else f" {text}"),))
+    return Mistake(message, span_of(p.token), f"Insert `{text}`", ((at, "," if sign == "COMMA" else f" {text}"),))
 
 
-def _parameters_left_out(p: Place) -> Slip | None:
+def _parameters_left_out(p: Place) -> Mistake | None:
     opening = p.tokens[0]
     if opening.kind not in ("DEF", "FAMILY") or p.at != 2 or p.expected != frozenset({"LPAR"}):
         return None
     name = p.tokens[1].text
-    return Slip(f"the parameters of `{name}` stand in parentheses: `{opening.text} {name}(x)`", span_of(p.before))
+    return Mistake(f"the parameters of `{name}` stand in parentheses: `{opening.text} {name}(x)`", span_of(p.before))
 
 
-def _typed_function(p: Place) -> Slip | None:
+def _typed_function(p: Place) -> Mistake | None:
     """`def f(x) : Real = x`."""
     if p.tokens[0].kind != "DEF" or p.at < 3 or p.before.kind != "COLON" or p.tokens[p.at - 2].kind != "RPAR":
         return None
@@ -230,23 +230,23 @@ def _typed_function(p: Place) -> Slip | None:
     type_end = p.tokens[p.tokens.index(end) - 1].end
     edits = ((Span(p.tokens[p.at - 2].end, type_end), ""),)
     message = "a function has no type of its own: it is typed where it is called"
-    return Slip(message, Span(p.token.start, type_end), "Remove the type", edits)
+    return Mistake(message, Span(p.token.start, type_end), "Remove the type", edits)
 
 
-def _default_without_kind(p: Place) -> Slip | None:
+def _default_without_kind(p: Place) -> Mistake | None:
     """`program p(sd = 1.0)`."""
     if p.kind != "EQUAL" or p.tokens[0].kind != "PROGRAM" or p.before.kind != "NAME" or "COLON" not in p.expected:
         return None
     kind = {"INT": "Nat", "FLOAT": "Real"}.get(p.tokens[p.at + 1].kind)
     message = f"a parameter with a default says its kind: `{p.before.text} : {kind or 'Real'} = …`"
     if kind is None:
-        return Slip(message, span_of(p.token))
+        return Mistake(message, span_of(p.token))
     at = Span(p.before.end, p.before.end)
-    return Slip(message, span_of(p.token), f"Insert `: {kind}`", ((at, f" : {kind}"),))
+    return Mistake(message, span_of(p.token), f"Insert `: {kind}`", ((at, f" : {kind}"),))
 
 
-SLIPS: tuple[Callable[[Place], Slip | None], ...] = (
-    *INDEX_SLIPS,
+MISTAKES: tuple[Callable[[Place], Mistake | None], ...] = (
+    *INDEX_MISTAKES,
     _parameters_left_out,
     _typed_function,
     _default_without_kind,
