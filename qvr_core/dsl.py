@@ -27,7 +27,7 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.recipes import numbers_kept, take
-from qvr_core.semantics.file.open_sets import KnownSet, told_of
+from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.modules.table import Library
 from qvr_core.semantics.types.diagnostics import Origin, Severity
@@ -208,9 +208,6 @@ class Program:
     def _built(self, program: ModelProgram, builder: Builder) -> ProgramModule:
         """A program that knows the lines of its steps, for errors."""
         built = ProgramModule(program, builder)
-        # What another file says is no part of the text: such a program has no name by which it could be kept.
-        if self.model.programs.get(program.name) is program and self.snapshot.elsewhere is None:
-            built.origin = ("\n".join(self.snapshot.lines), program.name, told_of(self.snapshot.known))
         origins: dict[str | None, Origin] = {**site_origins(program), None: program.origin}
         for name, origin in origins.items():
             built.places[name] = self._place(origin)

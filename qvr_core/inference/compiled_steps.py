@@ -144,7 +144,7 @@ class DensitySteps:
 
 def compiled_steps(fitted: Fitted, potential: ProgramPotential, clip: float | None) -> Steps:
     """Steps on the density as machine code, wholly compiled where the guide has loops.  Raises `NotCompiled`."""
-    density = machine_density(potential, potential.initial(np.random.default_rng(0)).numpy(), key=potential.key())
+    density = machine_density(potential, potential.initial(np.random.default_rng(0)).numpy())
     moved = {p for group in fitted.optimizer.param_groups for p in group["params"]}
     if type(fitted.guide) not in KINDS or moved != set(fitted.guide.parameters()):
         return DensitySteps(fitted, partial(_each, density), clip)

@@ -173,7 +173,7 @@ def test_programs_of_chance_have_torchs_densities(tmp_path: Path) -> None:
     wanted: list[tuple[int, float, Any]] = []
     for seed in range(30, 60):
         case, _ = written(seed)
-        plain = ProgramPotential(loaded(case.text), None, data_of(case))
+        plain = ProgramPotential(loaded(case), None, data_of(case))
         q = np.random.default_rng(seed).uniform(-1.0, 1.0, plain.width)
         value, slope = plain.value_and_grad(torch.tensor(q).unsqueeze(0))
         text = lowered(*density_graph(plain))

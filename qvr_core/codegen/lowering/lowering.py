@@ -121,6 +121,8 @@ class Lowering:
         """As a literal where the program says one number, else in a buffer, without the axes along which it is
         repeated."""
         shape = tuple(node.shape)
+        if not node.size:
+            return Value(shape, node.kind, lambda _: Literal(0.0))
         number = node.graph.evaluate("known", [node.data], (), ()) if node.plain else None
         if node.kind == "real" and number is not None:
             literal = Literal(float(number))

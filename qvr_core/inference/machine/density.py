@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from qvr_core.codegen.llvm import MISSING, available
 from qvr_core.codegen.lowering.lowering import NoLoops
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.source import Text
-from qvr_core.inference.machine.kept import Kept, keep, kept
 from qvr_core.inference.machine.referee import disagreement
 from qvr_core.inference.machine.tracing import Traceable, density_graph, work_of
 
@@ -78,28 +76,18 @@ def text_of(potential: Traceable) -> tuple[Text, int]:
     return text, work_of(value)
 
 
-def machine_density(
-    potential: Traceable, start: Array, *, key: str | None = None, like: MachineDensity | None = None
-) -> MachineDensity:
+def machine_density(potential: Traceable, start: Array, *, like: MachineDensity | None = None) -> MachineDensity:
     """The density of one chain compiled, compared with the plain one at positions around `start` (width,).
 
-    What was kept under `key` need not be traced; code that is that of `like`, with other data, was compared.  Raises
-    `NotCompiled` where it has no loops, where there is no compiler, or where the two differ; and whatever the plain
-    density raises at data that are wrong.
+    Code that is that of `like`, with other data, was compared.  Raises `NotCompiled` where it has no loops, where there
+    is no compiler, or where the two differ; and whatever the plain density raises at data that are wrong.
     """
     if not available():
         raise NotCompiled(MISSING)
     # what is wrong with the data is found by the plain program: nothing is looked at while it is traced
     potential.log_densities(start[None])
-    held = None if key is None else kept(key)
-    if held is not None and held.width == potential.width:
-        with contextlib.suppress(NotCompiled):
-            return _built(held.text, held.work, potential, start, like)
     text, work = text_of(potential)
-    made = _built(text, work, potential, start, like)
-    if key is not None:
-        keep(key, Kept(text, potential.width, work))
-    return made
+    return _built(text, work, potential, start, like)
 
 
 def _built(

@@ -65,7 +65,7 @@ def _compiled(potential: Potential) -> MachineDensity:
     if isinstance(potential, ProgramPotential):
         if potential.dtype != arrays.float64:
             raise NotCompiled("the program has parameters of single precision", surprising=False)
-        density = machine_density(potential, potential.initial(generator).numpy(), key=potential.key())
+        density = machine_density(potential, potential.initial(generator).numpy())
     elif isinstance(potential, LiftedPotential):
         double = potential.in_double()
         try:

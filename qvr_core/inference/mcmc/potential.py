@@ -186,16 +186,6 @@ class ProgramPotential:
             (gradient,) = arrays.autograd.grad(each.sum(), q)
         return each.detach().double(), gradient
 
-    def key(self) -> str | None:
-        """The name of this density: of the program, and of all values that it reads; None where that is not known."""
-        from qvr_core.inference.machine.kept import key_of, state_of
-
-        if self.model.origin is None:
-            return None
-        places = [(b.coordinate.site, b.coordinate.path, b.coordinate.kind, b.start, b.stop) for b in self.blocks]
-        given = (self.model.data, self.value, self.observations, state_of(self.model))
-        return key_of(self.model.origin, *given, places, str(self.dtype), str(arrays.get_default_dtype()))
-
     def initial(self, generator: np.random.Generator) -> Tensor:
         """Noise from its prior; unconstrained values uniform on (−2, 2), as in Stan."""
         pieces: list[NDArray[Any]] = []

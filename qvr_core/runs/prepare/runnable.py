@@ -13,7 +13,7 @@ from qvr_core.runtime.build.export import one_step
 from qvr_core.runtime.build.templates import call_of, instance_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
-from qvr_core.semantics.file.open_sets import KnownSet, told_of
+from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program, called
@@ -52,7 +52,6 @@ def built(job: Job, known: Known = None) -> ProgramModule:
         assert isinstance(made, ProgramModule)
     else:
         made = loaded.programs[name] if name in loaded.programs else loaded.observed(name)
-    made.origin = (job.text, job.imports, name, dict(job.config.param), job.config.precision, told_of(known))
     return made
 
 

@@ -32,8 +32,6 @@ class Naming:
     """Data, sites (those inside blocks included) and named inputs."""
     places: dict[str | None, str]
     """Where the steps stand, as `model.qvr:12`; the program itself under None.  Empty where no text is known."""
-    origin: tuple[Any, ...] | None = None
-    """What decides the steps, where that is known: the text that they are from, their name there, parameters, sets."""
 
     @property
     def wanted_data(self) -> frozenset[str]:

@@ -24,11 +24,6 @@ class KnownSet:
     labels: tuple[str, ...] | None = None
 
 
-def told_of(known: Mapping[str, KnownSet] | None) -> tuple[tuple[str, int, tuple[str, ...] | None], ...]:
-    """Known sets as plain values."""
-    return tuple((name, one.size, one.labels) for name, one in sorted((known or {}).items()))
-
-
 class File(Protocol):
     """What is asked of the checker."""
 

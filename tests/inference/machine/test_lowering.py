@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -222,3 +223,17 @@ def test_the_loops_of_a_program_are_its_density(name: str) -> None:
         value, gradient = compiled(q[0].numpy())
         np.testing.assert_allclose(value, float(wanted_value), rtol=1e-10)
         np.testing.assert_allclose(gradient, wanted[0].numpy(), rtol=1e-9, atol=1e-9 * float(wanted.abs().max()))
+
+
+def test_numbers_that_are_none_are_not_read() -> None:
+    """An empty constant once was a place behind all constants, read before a loop without turns."""
+
+    def empty(x: Any) -> Any:
+        nothing = (x[:0] * torch.tensor(2.5).double().expand(0)).exp()
+        return x.square().sum() + nothing.sum()
+
+    text, _ = text_of(Function(empty, 3))
+    assert not text.reals
+    run = interpreted(text, 3)
+    value, gradient = run(np.array([1.0, 2.0, 3.0]))
+    assert value == 14.0 and gradient.tolist() == [2.0, 4.0, 6.0]
