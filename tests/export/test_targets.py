@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 
 from qvr_core.export.arrays.tables_numpyro import NUMPYRO
 from qvr_core.export.arrays.tables_pymc import PYMC
@@ -14,7 +15,8 @@ from qvr_core.export.stan.tables import FAMILIES as STAN
 from qvr_core.inference import MCMC, NUTSKernel
 from scripts.targets import PYTHON, STAN_PYTHON
 from tests.export.exports import worst, write_cases
-from tests.export.families import write_cases_of_families
+from tests.export.families import write_case, write_cases_of_families
+from tests.findings.lagged_recursions import CASES, EXPORTED, HEAD, values_of
 from tests.patience import HANG
 from tests.programs.programs import NAMES, data_of, prepared
 
@@ -43,6 +45,19 @@ def test_thirty_programs_and_all_families_agree(target: str, tmp_path: Path) -> 
     write_cases_of_families(tmp_path, target, known)
     found = worst(asked(f"evaluate_{target}", tmp_path), tmp_path)
     assert set(found) == {*NAMES, "families", "others", "tricky"}
+    assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
+
+
+@pytest.mark.parametrize("target", list(TABLES))
+def test_a9_names_of_recursions_begin_where_ours_do(target: str, tmp_path: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    for number, name in enumerate(EXPORTED):
+        own, data = f"seasons{number}", values_of(name, 3 + number % 4)
+        text = f"{HEAD}{CASES[name][1]}    return a\n".replace("program seasons", f"program {own}")
+        plain = {key: value.tolist() for key, value in data.items()}
+        write_case(tmp_path, own, target, text, {"y": plain.pop("y")}, plain)
+    found = worst(asked(f"evaluate_{target}", tmp_path), tmp_path)
+    assert len(found) == len(EXPORTED)
     assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
 
 
