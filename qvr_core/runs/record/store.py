@@ -27,7 +27,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from qvr_core.runs.record.config import RunConfig
@@ -262,7 +262,7 @@ class RunStore:
         if not ignore.exists():
             write_bytes(ignore, b"*\n")
         label = re.sub(r"[^A-Za-z0-9_]+", "-", program or Path(path).stem) or "run"
-        directory = self._fresh(f"{datetime.now():%Y%m%d-%H%M%S}-{label}")
+        directory = self._fresh(f"{self._moment(label):%Y%m%d-%H%M%S}-{label}")
         job = Job(
             run_id=directory.name,
             directory=str(directory.resolve()),
@@ -279,6 +279,14 @@ class RunStore:
         write_imports(directory, job.imports)
         RunDirectory(directory).ask(job)
         return job
+
+    def _moment(self, label: str) -> datetime:
+        """When a run that begins now is said to begin: behind all others, whatever was done to the clock."""
+        now, names = datetime.now().replace(microsecond=0), self.names()
+        newest = _stamped(names[-1]) if names else None
+        if newest is None or newest < now or (newest == now and _label(names[-1]) == label):
+            return now
+        return newest if _label(names[-1]) == label else newest + timedelta(seconds=1)
 
     def _fresh(self, name: str) -> Path:
         """A new folder called `name`, or `name-2`, `name-3`, … where two runs start in one second."""
@@ -334,7 +342,7 @@ class RunStore:
     def names(self) -> list[str]:
         """Ids of all runs, oldest first."""
         try:
-            return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_dir())
+            return sorted((entry.name for entry in os.scandir(self.folder) if entry.is_dir()), key=_order)
         except FileNotFoundError:
             return []
 
@@ -350,6 +358,19 @@ class RunStore:
     def overviews(self) -> list[Overview]:
         """All runs, newest first.  A damaged one is listed with its problem."""
         return [overview(RunDirectory(self.folder / name)) for name in reversed(self.names())]
+
+
+def _order(run_id: str) -> tuple[str, int, str]:
+    """Ids sort by their moment, those of one second by their number."""
+    count = re.search(r"-(\d+)$", run_id[15:])
+    return run_id[:15], int(count[1]) if count else 1, run_id
+
+
+def _stamped(run_id: str) -> datetime | None:
+    """The moment in an id."""
+    with contextlib.suppress(ValueError):
+        return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S")
+    return None
 
 
 def _label(run_id: str) -> str:
@@ -375,8 +396,7 @@ def _drawn(run: RunDirectory) -> bool:
 def overview(run: RunDirectory) -> Overview:
     """What `qvr runs` shows of one run."""
     created = datetime.fromtimestamp(run.path.stat().st_mtime)
-    with contextlib.suppress(ValueError):
-        created = datetime.strptime(run.run_id[:15], "%Y%m%d-%H%M%S")
+    created = _stamped(run.run_id) or created
     program, algorithm, status, loss, ending, problem = run.run_id[16:], "", "damaged", None, None, None
     begun = False
     try:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,37 @@ def test_runs_are_found_by_the_beginning_of_their_id(tmp_path: Path) -> None:
         store.open(ids[0][:5])
     with pytest.raises(NoSuchRun, match="no run `nonsense`"):
         store.open("nonsense")
+
+
+class Clock(datetime):
+    """A clock that stands where it is set."""
+
+    stands = datetime(2026, 10, 25, 2, 59, 58)
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return cls.stands
+
+
+def test_the_newest_run_is_the_newest_whatever_was_done_to_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qvr_core.runs.record.store.datetime", Clock)
+    store, made = RunStore(tmp_path), list[str]()
+    # summer time ends: two minutes later it is an hour earlier; and many runs in one second
+    moments = [(2, 59, 58), (2, 59, 59), (2, 0, 1), (2, 0, 1), (2, 0, 30), *[(2, 0, 31)] * 10, (2, 59, 59), (3, 0, 1)]
+    for number, moment in enumerate(moments):
+        monkeypatch.setattr(Clock, "stands", datetime(2026, 10, 25, *moment))
+        program = "wide" if number % 3 else "narrow"
+        job = store.create(path="p.qvr", text="", program=program, config=RunConfig(), base=".")
+        made.append(job.run_id)
+        assert store.open("last").run_id == store.open(program).run_id == job.run_id
+    assert store.names() == made
+    assert [one.run_id for one in store.overviews()] == made[::-1]
+    monkeypatch.setattr(Clock, "stands", datetime(2026, 10, 25, 2, 0, 32))
+    for _ in range(12):
+        made.append(store.create(path="p.qvr", text="", program="wide", config=RunConfig(), base=".").run_id)
+    assert store.names() == made
 
 
 def test_a_program_names_its_newest_run(tmp_path: Path) -> None:
