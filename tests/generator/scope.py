@@ -120,7 +120,8 @@ class Names:
         """
         if context.via is not None and entry.axes:
             group = next((e.member for e in self.entries if e.name == context.via.name), None)
-            return Ref(entry.name, (context.via,), bare=True) if entry.axes == (group,) else None
+            looked_up = entry.axes == (group,) and not entry.lengths
+            return Ref(entry.name, (context.via,), bare=True) if looked_up else None
         if entry.lengths:
             return self._among_those_there(entry, context)
         indices: list[Expr] = []
