@@ -55,6 +55,7 @@ def holding(pattern: re.Pattern[str]) -> set[str]:
 def test_there_is_a_recipe_for_what_is_added_often() -> None:
     assert {
         "A family",
+        "An operation",
         "A combinator",
         "A diagnostic",
         "An LSP method",
