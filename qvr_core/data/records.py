@@ -73,31 +73,50 @@ def records(path: str, source: str, needs: Needs, names: Mapping[str, str], fold
     key = json.dumps([os.path.abspath(path), state.st_size, state.st_mtime_ns, dict(names), list(map(str, wanted))])
     target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.records"
     layout_file = target.with_suffix(".json")
-    if target.exists() and layout_file.exists():
-        described, whole = json.loads(layout_file.read_text())
-        return Records(target, _layout(described), frozenset(whole), needs)
+    if (kept := _kept(target, layout_file)) is not None:
+        return Records(target, *kept, needs)
     folder.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        layout, whole = _copy(_chunks(path, source), needs, names, partial)
+        layout, whole, digest = _copy(_chunks(path, source), needs, names, partial)
         if layout is None:
             raise no_rows(path)
-        described = [[name, layout[name].base.str, list(layout[name].shape)] for name in layout.names or ()]
-        layout_file.write_text(json.dumps([described, sorted(whole)]))
+        layout_file.write_text(json.dumps([_described(layout), sorted(whole), digest]))
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
     return Records(target, layout, whole, needs)
 
 
+def _kept(target: Path, layout_file: Path) -> tuple[np.dtype[Any], frozenset[str]] | None:
+    """The layout and the whole columns of a copy that is as it was written; None where there is none such."""
+    try:
+        described, whole, digest = json.loads(layout_file.read_text())
+        with open(target, "rb") as file:
+            return (_layout(described), frozenset(whole)) if _digest(file, described, whole) == digest else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _digest(file: IO[bytes], described: list[Any], whole: list[str]) -> str:
+    found = hashlib.file_digest(file, "blake2b")
+    found.update(json.dumps([described, whole]).encode())
+    return found.hexdigest()
+
+
+def _described(layout: np.dtype[Any]) -> list[Any]:
+    return [[name, layout[name].base.str, list(layout[name].shape)] for name in layout.names or ()]
+
+
 def _copy(
     chunks: Iterable[Columns], needs: Needs, names: Mapping[str, str], target: Path
-) -> tuple[np.dtype[Any] | None, frozenset[str]]:
-    """Write all chunks; the layout, and the columns of any kind that hold whole numbers only."""
+) -> tuple[np.dtype[Any] | None, frozenset[str], str]:
+    """Write all chunks; the layout, the columns of any kind that hold whole numbers only, and what was written in
+    digest."""
     layout: np.dtype[Any] | None = None
     wanted = needs.all
     whole = {need.name for need in wanted if need.kind == "any"}
-    with open(target, "wb") as file:
+    with open(target, "wb+") as file:
         for chunk in chunks:
             check_names(chunk, needs, names)
             columns = {need.name: tensor_of(chunk, need, names).numpy() for need in wanted}
@@ -108,7 +127,8 @@ def _copy(
                         whole.discard(need.name)
             layout = layout or np.dtype([(name, array.dtype, array.shape[1:]) for name, array in columns.items()])
             file.write(_packed(columns, layout).tobytes())
-    return layout, frozenset(whole)
+        file.seek(0)
+        return layout, frozenset(whole), "" if layout is None else _digest(file, _described(layout), sorted(whole))
 
 
 def _layout(written: list[Any]) -> np.dtype[Any]:

@@ -67,6 +67,27 @@ def test_a_copy_is_used_again_until_the_file_changes(tmp_path: Path) -> None:
     assert (again.path != first.path, again.rows) == (True, 31)
 
 
+@pytest.mark.parametrize("harm", ["cut", "cut to whole rows", "emptied", "changed", "gone"])
+@pytest.mark.parametrize("part", ["records", "json"])
+def test_a_damaged_copy_is_made_anew(part: str, harm: str, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    frame(30).write_csv(path)
+    made = records(str(path), "csv", NEEDS, {}, tmp_path / "cache")
+    whole, wanted = made.path.read_bytes(), made.batch(torch.arange(30))[1]
+    file = made.path.with_suffix(f".{part}")
+    content = file.read_bytes()
+    damaged = {
+        "cut": content[:-5],
+        "cut to whole rows": content[: len(content) // 30 * 20],
+        "emptied": b"",
+        "changed": content[:70] + bytes([content[70] ^ 1]) + content[71:],
+    }
+    file.unlink() if harm == "gone" else file.write_bytes(damaged[harm])
+    again = records(str(path), "csv", NEEDS, {}, tmp_path / "cache")
+    assert again.rows == 30 and again.path.read_bytes() == whole
+    assert all(torch.equal(values, wanted[name]) for name, values in again.batch(torch.arange(30))[1].items())
+
+
 def test_a_misfit_far_down_names_its_row(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     lines = ["y,group,x,k", *(f"1.5,{i % 7},2,3" for i in range(64))]
