@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any
 
@@ -98,7 +99,7 @@ def _kept(target: Path, layout_file: Path) -> tuple[np.dtype[Any], frozenset[str
         return None
 
 
-def _digest(file: IO[bytes], described: list[Any], whole: list[str]) -> str:
+def _digest(file: BufferedIOBase, described: list[Any], whole: list[str]) -> str:
     found = hashlib.file_digest(file, "blake2b")
     found.update(json.dumps([described, whole]).encode())
     return found.hexdigest()
