@@ -28,7 +28,8 @@ def bernoulli_draw(shape: Shape, generator: Generator | None, logits: Tensor) ->
 
 def bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     y = value.to(logits.dtype)
-    return inside((y == 0) | (y == 1), y * logits + F.logsigmoid(-logits))
+    # a sum of both would be no number where one of the two is impossible
+    return inside((y == 0) | (y == 1), F.logsigmoid(arrays.where(y == 1, logits, -logits)))
 
 
 BERNOULLI = RuntimeFamily(

@@ -262,3 +262,23 @@ program p : Row -> Row
     run = loads(text).morphism.run(None, condition({"m": m, "y": y}), substitute({"v": v}), by_rows(rows), pointwise)
     wanted = torch.stack([torch.distributions.Normal(m @ one, 0.5).log_prob(y) for one in v])
     torch.testing.assert_close(run.sites["y"].pointwise, wanted, rtol=1e-12, atol=0.0)
+
+
+def test_a_state_that_rules_an_outcome_out_leaves_the_others() -> None:
+    text = """
+object Group : FinSet 3
+object Time : FinSet 4
+program p : Group -> Group
+    data n : Group -> Nat
+    data r : Group * Time
+    sample a <- Normal(0.0, 1.0)
+    let u[i : Group] = logsumexp(r[i, t] + a for t : Time if t < n[i])
+    marginalize z[t : Time] : Group <- Categorical(logits=[0.0, 0.0, 0.0])
+        observe y[t : Time] <- Bernoulli(logits=u[z[t]])
+    return u
+"""
+    y, n, r = torch.tensor([1, 0, 1, 0]), torch.tensor([0, 0, 4]), torch.zeros(3, 4, dtype=torch.float64)
+    run = ran(text, {"a": doubles(0.3)}, n=n, r=r, y=y)
+    p = 1.0 / (1.0 + math.exp(-0.3 - math.log(4.0)))
+    wanted = 2.0 * math.log(p / 3.0) + 2.0 * math.log((2.0 + 1.0 - p) / 3.0) + stats.norm.logpdf(0.3)
+    assert float(run.log_joint()) == pytest.approx(wanted, rel=1e-12)
