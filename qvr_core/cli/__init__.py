@@ -22,7 +22,7 @@ from qvr_core.extras import lacking, remedy
 
 COMMANDS = (
     *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "calibrate"),
-    *("sample", "export", "play", "schema", "lsp"),
+    *("sample", "summary", "report", "export", "play", "schema", "lsp"),
 )
 
 

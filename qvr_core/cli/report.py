@@ -1,143 +1,189 @@
-"""Diagnostics as a compiler shows them: the line, its marked part, where it stems from, what fixes it."""
+"""`qvr report RUN`: one page of HTML with all that a run says, which fetches nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+import os
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-from rich.text import Text
+import typer
 
-from qvr_core.analysis import LocatedDiagnostic
-from qvr_core.cli.console import PlainConsole
-from qvr_core.disk import path_at
-from qvr_core.semantics.file.placed_diagnostics import LocatedRelated
-from qvr_core.semantics.types.diagnostics import Severity
-from qvr_core.syntax.source import Range, split_lines
+from qvr_core.cli.console import say
+from qvr_core.cli.files import stop
 
-STYLES = {
-    Severity.ERROR: "bold red",
-    Severity.WARNING: "bold yellow",
-    Severity.INFORMATION: "bold blue",
-    Severity.HINT: "bold cyan",
-}
-GUTTER = "blue"
-MOST_SHOWN = 100
-"""Findings that are printed for people; of the others their number is told."""
-WIDEST = 200
-"""Characters of a source line that are printed, those around what is marked."""
+if TYPE_CHECKING:
+    from qvr_core.runs.record.protocol import Finished, Job, PosteriorRow
+    from qvr_core.runs.record.store import RunDirectory
+    from qvr_core.runs.record.summary import Summary
 
+app = typer.Typer(add_completion=False)
 
-@dataclass(frozen=True)
-class Finding:
-    """A diagnostic of a file."""
-
-    path: str
-    text: str
-    diagnostic: LocatedDiagnostic
-
-    @property
-    def lines(self) -> Sequence[str]:
-        return _lines(self.text)
-
-
-@lru_cache(maxsize=8)
-def _lines(text: str) -> Sequence[str]:
-    """The lines of a text, once for all findings in it."""
-    return split_lines(text)[0]
+STYLE = """
+:root { color-scheme: light dark; --text: #1b1f24; --soft: #57606a; --line: #d0d7de; --page: #fff; --fill: #9cc3ee;
+  --mark: #0a58b0; --bad: #b3261e; --good: #1a6e2e; --code: #f3f5f7 }
+@media (prefers-color-scheme: dark) { :root { --text: #e6e9ed; --soft: #a8b1bb; --line: #3c444d; --page: #16191d;
+  --fill: #2f5f96; --mark: #8cc2ff; --bad: #ff9a90; --good: #7ddb93; --code: #20252b } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page); max-width: 66rem;
+  margin: 0 auto; padding: 1.5rem }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bottom: 1px solid var(--line) }
+h3 { font-size: 1rem; margin-bottom: 0 }
+.soft, figcaption { color: var(--soft) } .bad { color: var(--bad) } .good { color: var(--good) }
+pre { background: var(--code); padding: .8rem; overflow-x: auto; font-size: .85rem }
+.wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid var(--line) }
+th:first-child, td:first-child { text-align: left } td:first-child { font-family: ui-monospace, monospace }
+figure { margin: 1rem 0 } svg { max-width: 100%; height: auto } svg text { fill: var(--soft); font-size: 12px }
+.density, .data { fill: var(--fill) } .prior { fill: none; stroke: var(--soft); stroke-dasharray: 3 2 }
+.interval, .band { stroke: var(--mark); stroke-width: 2 } .mean { fill: var(--mark) }
+.chain { fill: none; stroke-width: .8; opacity: .8 } .c0 { stroke: #4c8bd6 } .c1 { stroke: #d9822b }
+.c2 { stroke: #3f9e5f } .c3 { stroke: #b65fc2 } .c4 { stroke: #c4544d } .c5 { stroke: #7d8590 }
+.diverged { stroke: var(--bad); stroke-width: 1.5 }
+"""
+MOST_ROWS = 200
 
 
-def file_of(finding: Finding, related: LocatedRelated) -> str:
-    """The file that a related place stands in."""
-    path = path_at(related.location) if related.location else None
-    return finding.path if not related.location else str(path or related.location)
+@app.command()
+def report(
+    run_id: str = typer.Argument("last", help="An id, its beginning, a program (the newest with draws), or `last`."),
+    output: Path | None = typer.Option(None, "--output", "-o", help="Where to write it; RUN.html by default."),
+    names: str | None = typer.Option(
+        None, "--vars", metavar="NAMES", help="Names or patterns between commas, as `b_*,sigma`; else all that vary."
+    ),
+) -> None:
+    """Write one HTML page of a run: command, program, data, checks, posterior, traces, predictions against the data,
+    LOO, versions.  It opens from the disk and fetches nothing."""
+    from qvr_core.cli.runs import drawn_from
+    from qvr_core.cli.summary import rows_of
+    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.protocol import Finished
+    from qvr_core.runs.record.summary import read_summary
+
+    rows, _ = rows_of(run_id, names)
+    run = drawn_from(run_id)
+    ending = run.ending()
+    if not isinstance(ending, Finished):
+        stop(f"run {run.run_id} is {run.status()}: a report is of a run that has finished", 1)
+    try:
+        page = "".join(_page(run, run.job(), ending, rows, read_summary(run)))
+    except (DamagedFile, OSError) as problem:
+        stop(str(problem), 1)
+    target = output or Path(f"{run.run_id}.html")
+    target.write_text(page, encoding="utf-8")
+    say(f"wrote {target}")
 
 
-def lines_of(finding: Finding, related: LocatedRelated) -> Mapping[int, str] | Sequence[str]:
-    """The lines of a related place, by their numbers."""
-    if related.location:
-        return {related.range.end.line: related.lines[1], related.range.start.line: related.lines[0]}
-    return finding.lines
+def _page(
+    run: RunDirectory, job: Job, ending: Finished, rows: list[PosteriorRow], summary: Summary | None
+) -> Iterator[str]:
+    name = escape(f"{job.program or Path(job.path).stem} · {job.config.algorithm.upper()}")
+    yield f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<style>{STYLE}</style></head><body><main>\n<h1>{name}</h1>\n"
+    kind = "bad" if any(one.grave for one in ending.checks) else "good"
+    yield f'<p class="{kind}">{escape(ending.verdict())}</p>\n<p class="soft">{escape(run.run_id)}</p>\n'
+    yield from _checks(ending)
+    yield from _posterior(rows, summary)
+    yield from _predictions(summary)
+    yield from _loo(run)
+    yield from _traces(rows, summary)
+    yield f"<h2>Program</h2>\n<pre>{escape(job.text)}</pre>\n"
+    yield from _asked(run, job)
+    yield "</main></body></html>\n"
 
 
-def show(findings: Sequence[Finding]) -> None:
-    """Print the first `MOST_SHOWN` diagnostics, how many more there are, and a last line that counts them all."""
-    console = PlainConsole(highlight=False, soft_wrap=True)
-    for finding in findings[:MOST_SHOWN]:
-        for line in rendered(finding):
-            console.print(line)
-        console.print()
-    if (more := len(findings) - MOST_SHOWN) > 0:
-        console.print(f"{more:,} more are not shown; --output-format json has them all")
-    console.print(_count(findings))
+def _checks(ending: Finished) -> Iterator[str]:
+    yield "<h2>Checks</h2>\n<ul>\n"
+    for one in ending.checks:
+        mark = '<span class="good">passed</span>' if one.passed else '<span class="bad">look here</span>'
+        advice = f"<br>{escape(one.advice)}" if one.advice else ""
+        yield f"<li>{mark} <strong>{escape(one.name)}</strong>: {escape(one.text)}{advice}</li>\n"
+    for warning in ending.warnings:
+        yield f'<li class="bad">{escape(warning)}</li>\n'
+    yield "</ul>\n"
 
 
-def _count(findings: Sequence[Finding]) -> Text:
-    counts = [(severity, sum(f.diagnostic.severity is severity for f in findings)) for severity in Severity]
-    parts = [
-        Text(f"{number:,} {severity.name.lower()}{'s' if number > 1 else ''}", STYLES[severity])
-        for severity, number in counts
-        if number
-    ]
-    return Text(", ").join(parts) if parts else Text("no problems", "bold green")
+def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
+    from qvr_core.cli.drawings import density
+    from qvr_core.cli.summary import HEADS, cells
+
+    drawn = {one.name: one.density for site in (summary.sites if summary else ()) for one in site.elements}
+    yield "<h2>Posterior</h2>\n"
+    if len(rows) > MOST_ROWS:
+        yield f'<p class="soft">The first {MOST_ROWS} of {len(rows):,} numbers; --vars chooses others.</p>\n'
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in (*HEADS, "density, 90 % interval"))
+    yield f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>\n'
+    for row in rows[:MOST_ROWS]:
+        of = drawn.get(row.name)
+        picture = density(of, row.q05, row.q95, row.name) if of is not None else ""
+        numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells(row))
+        yield f"<tr><td>{escape(row.name)}</td>{numbers}<td>{picture}</td></tr>\n"
+    yield "</tbody></table></div>\n"
 
 
-def rendered(finding: Finding) -> Iterator[Text]:
-    """The lines that show one diagnostic."""
-    found = finding.diagnostic
-    style = STYLES[found.severity]
-    yield Text.assemble(
-        (f"{found.severity.name.lower()}[{found.code.name}]", style), (": ", "bold"), (found.message, "bold")
-    )
-    width = len(str(max([found.range.end.line, *(r.range.end.line for r in found.related)]) + 1))
-    yield from _excerpt(finding.path, finding.lines, found.range, style, width, "-->", "")
-    for related in found.related:
-        place, lines = file_of(finding, related), lines_of(finding, related)
-        yield from _excerpt(place, lines, related.range, GUTTER, width, ":::", related.message)
-    for number, fix in enumerate(found.fixes):
-        label = " = fix: " if number == 0 else "        "
-        yield Text.assemble((" " * width + label, "bold green"), fix.title)
+def _predictions(summary: Summary | None) -> Iterator[str]:
+    from qvr_core.cli.drawings import against_data
+
+    if summary is None or not summary.predictive:
+        return
+    yield "<h2>Data and what the posterior draws</h2>\n"
+    for one in summary.predictive:
+        outside = f"; {one.posterior.outside:.1%} of the drawn values lie outside" if one.posterior else ""
+        yield f"<figure>{against_data(one)}<figcaption>{escape(one.name)}: bars are shares of the data, points "
+        yield f"the mean over draws, lines from 5 to 95 %{outside}</figcaption></figure>\n"
 
 
-def _excerpt(
-    path: str,
-    lines: Mapping[int, str] | Sequence[str],
-    range: Range,
-    style: str,
-    width: int,
-    arrow: str,
-    label: str,
-) -> Iterator[Text]:
-    """`--> file:line:column`, the source line, and the marked part under it."""
-    line, column = range.start
-    yield Text.assemble((f"{' ' * width}{arrow} ", GUTTER), f"{path}:{line + 1}:{column + 1}")
-    source = _line(lines, line)
-    end = max(range.end.column if range.end.line == line else len(source), column + 1)
-    left, right = _window(len(source), column, end)
-    before, marked = _plain(source[left:column]), _plain(source[column : min(end, right)])
-    before = "… " * (left > 0) + before
-    shown = "… " * (left > 0) + _plain(source[left:right]) + " …" * (right < len(source))
-    yield Text.assemble((f"{line + 1:>{width}} | ", GUTTER), shown)
-    mark = ("^" if arrow == "-->" else "-") * max(cell_len(marked), 1)
-    yield Text.assemble((f"{' ' * width} | ", GUTTER), " " * cell_len(before), (f"{mark} {label}".rstrip(), style))
+def _loo(run: RunDirectory) -> Iterator[str]:
+    """Predictive accuracy, where the run kept a log likelihood and numpy is there to weigh it."""
+    try:
+        from qvr_core.runs.figures.ranking import ranking
+    except ModuleNotFoundError:
+        return
+    found = ranking([run])
+    yield "<h2>Predictive accuracy (PSIS-LOO)</h2>\n"
+    for one in found.rows:
+        bad = f"; Pareto k above {one.good:.2f} at {one.bad} of them" if one.bad else ""
+        yield f"<p>elpd {one.elpd:.1f} ± {one.se:.1f}, effective parameters {one.parameters:.1f}, "
+        yield f"{one.observations:,} observations{bad}</p>\n"
+    if found.note and not found.rows:
+        yield f'<p class="soft">{escape(found.note)}</p>\n'
 
 
-def _line(lines: Mapping[int, str] | Sequence[str], number: int) -> str:
-    if isinstance(lines, Mapping):
-        return lines.get(number, "")
-    return lines[number] if number < len(lines) else ""
+def _traces(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
+    from qvr_core.cli.drawings import trace
+
+    if summary is None or not summary.traces:
+        return
+    wanted = {row.name for row in rows}
+    yield '<h2>Chains</h2>\n<p class="soft">A colour each; a mark at the foot is a divergence.</p>\n'
+    for at, name in enumerate(summary.drawn):
+        if name in wanted:
+            picture = trace(summary.traces, at, name)
+            yield f"<figure><figcaption>{escape(name)}</figcaption>{picture}</figure>\n"
 
 
-def _window(length: int, start: int, end: int) -> tuple[int, int]:
-    """Where the stretch of a line of `length` characters that is printed begins and ends: all of it, or `WIDEST`
-    around what stands from `start` to `end`, and of that its beginning."""
-    if length <= WIDEST:
-        return 0, max(length, end)
-    left = max(min(start - (WIDEST - min(end - start, WIDEST)) // 2, length - WIDEST), 0)
-    return left, left + WIDEST
+def _asked(run: RunDirectory, job: Job) -> Iterator[str]:
+    from qvr_core import __version__
+    from qvr_core.runs.record.protocol import Started
+
+    data = next((event.data for event in run.events() if isinstance(event, Started)), "")
+    given = job.config.model_dump(mode="json", include=job.config.model_fields_set - {"algorithm"})
+    settings = "".join(f" {escape(key)} = {escape(str(value))}\n" for key, value in given.items())
+    yield f"<h2>Data</h2>\n<p>{escape(data)}</p>\n"
+    command = f"qvr run {job.config.algorithm} {os.path.relpath(job.path)}"
+    yield f"<h2>How it was made</h2>\n<pre>{escape(command)}\n{settings}</pre>\n"
+    yield f'<p class="soft">qvr-lsp {escape(__version__)}, {escape(_versions())}</p>\n'
 
 
-def _plain(text: str) -> str:
-    """A tab as four columns; other control characters as what a terminal can show."""
-    return "".join("    " if c == "\t" else c if c.isprintable() else "·" for c in text)
+def _versions() -> str:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = [f"Python {platform.python_version()}"]
+    for package in ("numpy", "llvmlite", "polars"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)

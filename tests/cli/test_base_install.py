@@ -86,6 +86,8 @@ WORKS = {
     "schema": ("schema",),
     "lsp": ("lsp", "--help"),
     "play": ("play", "--help"),
+    "summary": ("summary", "--help"),
+    "report": ("report", "--help"),
 }
 LACKS = {
     "init": ("init", "project"),

@@ -40,7 +40,7 @@ def autoregression(node: Call, y: str, outcome: Outcome, kind: str, mean: str, t
     where = "at each earlier row" if lags > 1 else "a row before"
     note = f"    # {ar}: how much of what the predictors left {where} stays"
     if lags == 1:
-        text.steps += [note, f"    sample {ar} <- Normal(0.0, 0.5)"]
+        text.steps += [note, f"    sample {ar} <- TruncatedNormal(0.0, 0.5, low=-1.0, high=1.0)"]
         return f" + {ar} * ({before} - {mean}[{row} - 1])"
     text.objects["Lag"] = f"object Lag : FinSet {lags}"
     text.steps += [note, f"    sample {ar}[{k} : Lag] <- Normal(0.0, 0.5)"]
