@@ -25,7 +25,7 @@ from qvr_core.cli.files import (
 )
 
 if TYPE_CHECKING:
-    from qvr_core.cli.report import Finding
+    from qvr_core.cli.findings import Finding
     from qvr_core.data.typed.sources import Source
 
 app = typer.Typer(add_completion=False)
@@ -93,12 +93,12 @@ def check(
 
 def _checked(asked: Asked) -> bool:
     """Look once, print what is found; false where there is an error."""
-    from qvr_core.cli import formats, report
+    from qvr_core.cli import findings, formats
     from qvr_core.semantics.types.diagnostics import Severity
 
     files = list(program_files(asked.files))
     found = [
-        report.Finding(path, text, diagnostic)
+        findings.Finding(path, text, diagnostic)
         for path in files
         for text in [read_program(path)]
         for diagnostic in analysed_file(path, text).diagnostics()
@@ -109,7 +109,7 @@ def _checked(asked: Asked) -> bool:
     else:
         found += [finding for path in files for finding in _named_findings(path, asked.program)]
     if asked.output is OutputFormat.TEXT:
-        report.show(found)
+        findings.show(found)
     else:
         write_out(formats.FORMATS[asked.output](found))
     errors = any(finding.diagnostic.severity is Severity.ERROR for finding in found)
@@ -180,7 +180,7 @@ def _behind(asked: Asked) -> Iterator[Path]:
 
 def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:
     """What does not fit between files and the program that is to read them."""
-    from qvr_core.cli.report import Finding
+    from qvr_core.cli.findings import Finding
     from qvr_core.runs.record.data_checks import check_data
     from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
     from qvr_core.runs.record.settings_file import find_settings
@@ -208,7 +208,7 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
 
 def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
     """What does not fit between a file's programs and the tables that its qvr.toml names; none that are not there."""
-    from qvr_core.cli.report import Finding
+    from qvr_core.cli.findings import Finding
     from qvr_core.runs.record.settings_file import find_settings
     from qvr_core.semantics.types.diagnostics import Severity
 

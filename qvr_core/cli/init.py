@@ -89,7 +89,8 @@ def init(
     (folder / "model.qvr").write_text(made.text, encoding="utf-8")
     renamed = ", ".join(f"{word} = {json.dumps(name, ensure_ascii=False)}" for word, name in made.columns.items())
     columns = f"columns = {{ {renamed} }}\n" if renamed else ""
-    careful = "target_accept = 0.95  # small steps, for the scales of groups and curves\n" if made.careful else ""
+    steps = "# small steps: scales are drawn with what they scale"
+    careful = f"target_accept = {made.target_accept}  {steps}\n" if made.target_accept else ""
     (folder / "qvr.toml").write_text(f'[run.model]\ndata = "csv:data.csv"\n{columns}{careful}', encoding="utf-8")
     tell(made)
     say(f"made {folder}: model.qvr, data.csv, qvr.toml.  Next:")

@@ -94,14 +94,14 @@ def sample(
 
 def _require_sound(file: str) -> None:
     """End the command where the program has errors, and show them."""
-    from qvr_core.cli import report
+    from qvr_core.cli.findings import Finding, show
     from qvr_core.semantics.types.diagnostics import Severity
 
     text = read_program(file)
-    found = [report.Finding(file, text, each) for each in analysed_file(file, text).diagnostics()]
+    found = [Finding(file, text, each) for each in analysed_file(file, text).diagnostics()]
     errors = [each for each in found if each.diagnostic.severity is Severity.ERROR]
     if errors:
-        report.show(errors)
+        show(errors)
         raise typer.Exit(1)
 
 

@@ -136,6 +136,16 @@ def test_a_table_as_people_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert checked.exit_code == 0 and "no problems" in checked.output, checked.output
 
 
+def test_a_truncated_outcome_is_fitted_and_drawn_again(folder: Path) -> None:
+    """Its posterior predictive is drawn by whatever engine the run has, torch or not."""
+    made = qvr("init", "study", "--data", "d.csv", "--formula", "y | trunc(lb = -20) ~ x")
+    assert made.exit_code == 0, made.output
+    ran = qvr("run", "nuts", "study/model.qvr", "--warmup", "60", "--samples", "20", "--chains", "2")
+    assert ran.exit_code == 0, ran.output
+    drawn = qvr("sample", "last", "--draws", "20")
+    assert drawn.exit_code == 0 and "y[0]" in drawn.output, drawn.output
+
+
 def test_what_has_no_program_is_a_comment_at_its_place(folder: Path) -> None:
     made = qvr("new", "y ~ x + s(x, count) + ma(p = 1)", "--data", "csv:d.csv", "-o", "m.qvr")
     assert made.exit_code == 0, made.output

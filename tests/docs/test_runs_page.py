@@ -31,12 +31,14 @@ MEANT = {
     "qvr run nuts model.qvr": "cd other; qvr run nuts model.qvr",
     "qvr runs": "cd other; qvr runs",
     "qvr runs compare A B …": None,
+    "qvr report RUN": None,
     "qvr sample": None,
     "qvr sample RUN": "cd other; qvr sample model",
     "qvr sample RUN --prior": "cd other; qvr sample model --prior",
     "qvr sample last --plot predicted.png": "cd other; qvr sample last --plot predicted.png",
     "qvr schema": "qvr schema",
     "qvr schema --events": "qvr schema --events",
+    "qvr summary RUN": None,
 }
 """What the commands within a sentence stand for; None where a line of the page is one."""
 FAILING = ("qvr check-fit",)

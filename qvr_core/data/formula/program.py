@@ -32,8 +32,9 @@ class Program:
     left_out: tuple[str, ...] = ()
     incomplete: Mapping[str, int] = field(default_factory=dict[str, int])
     """Columns that have to be complete, and how many cells they lack."""
-    careful: bool = False
-    """Whether scales are drawn with what they scale: their posteriors have necks that want small steps."""
+    target_accept: float | None = None
+    """Above the usual one where scales are drawn with what they scale: such posteriors have necks that want small
+    steps, the more so of curves and of few groups."""
 
 
 def program(formula: str, columns: Mapping[str, pl.Series], family: str | None, name: str) -> Program:
@@ -139,9 +140,9 @@ class _Writing:
         lines += ["", *text.ordered_steps(), *last, "", f"export {name}", ""]
         renamed = {word: column for word, (_, column) in text.data.items() if word != column}
         incomplete = {one.name: one.gaps for one in self.complete if one.gaps}
-        careful = any(f" <- {one}" in step for step in text.steps for one in ("Normal(0.0, sd_", "LKJCholesky("))
-        careful = careful or any("sample walk_" in step or "sample length_" in step for step in text.steps)
-        return Program("\n".join(lines), renamed, tuple(text.told), tuple(text.left_out), incomplete, careful)
+        return Program(
+            "\n".join(lines), renamed, tuple(text.told), tuple(text.left_out), incomplete, text.target_accept
+        )
 
     @property
     def _noted(self) -> dict[str, str]:

@@ -103,6 +103,7 @@ def _smooth(node: Call, inner: Node, into: Place) -> str:
     comment = f"a smooth curve of {label} about its mean: {many} evenly spaced splines whose weights walk"
     by = node.keyword("by")
     step = short(into.scale.spread)
+    into.text.small_steps(0.95)
     if by is None:
         into.text.say(f"{name}: {comment}; {sd}: the size of a step")
         into.text.steps += [
@@ -142,6 +143,7 @@ def _process(inner: Node, into: Place) -> str:
     start = (low + high) / 2 - boundary
     less = f"{there} - {exact(start)}" if start >= 0 else f"{there} + {exact(-start)}"
     root = exact(1.0 / math.sqrt(boundary))
+    into.text.small_steps(0.99)
     into.text.steps += [
         f"    # {name}: a Gaussian process over {label}, by {WAVES} sines;",
         f"    # {size}: how far it goes, {length}: over what distance in {label} it turns",

@@ -49,6 +49,7 @@ class Text:
     left_out: list[str] = field(default_factory=list[str])
     told: list[str] = field(default_factory=list[str])
     taken: set[str] = field(default_factory=set[str])
+    target_accept: float | None = None
 
     def __post_init__(self) -> None:
         words = {column.word for column in self.table.columns.values()}
@@ -103,6 +104,10 @@ class Text:
         others = ", ".join(map(label, factor.labels[1:]))
         declared = f"object {factor.contrast} : {{{others}}}  # against {label(factor.reference)}"
         self.objects[factor.contrast] = declared
+
+    def small_steps(self, target_accept: float) -> None:
+        """Ask for the smallest steps that any part of the program wants."""
+        self.target_accept = max(self.target_accept or 0.0, target_accept)
 
     def say(self, comment: str) -> None:
         """A comment above the next step, over as many lines as it wants."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.cumulative.tails import log_between
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -65,8 +68,7 @@ def _found(family: RuntimeFamily, noise: Tensor, low: Tensor, high: Tensor, para
         )
         if bool(near.all()):
             break
-        a, b = _order(under), _order(over)
-        middle = _order((a & b) + ((a ^ b) >> 1), back=True)
+        middle = _middle(under, over)
         past = beyond(middle)[0] >= 0.0
         under, over = arrays.where(past, under, middle), arrays.where(past, middle, over)
     value = over.floor() if discrete else _polished(family, beyond, under, over, parameters)
@@ -94,8 +96,16 @@ def _polished(
     return value
 
 
-def _order(value: Tensor, back: bool = False) -> Tensor:
-    """The place of a float among all floats, or the float at a place."""
-    bits = value if back else (value + 0.0).view(arrays.int64)
-    turned = arrays.where(bits < 0, bits ^ 0x7FFFFFFFFFFFFFFF, bits)
-    return turned.view(arrays.float64) if back else turned
+def _middle(under: Tensor, over: Tensor) -> Tensor:
+    """The float half way between two, in the order of all floats."""
+    a, b = _order(under), _order(over)
+    return under.new_tensor(_turned((a & b) + ((a ^ b) >> 1)).view(np.float64))
+
+
+def _order(value: Tensor) -> NDArray[np.int64]:
+    """The place of a float among all floats."""
+    return _turned(np.asarray((value + 0.0).detach().cpu().numpy(), np.float64).view(np.int64))
+
+
+def _turned(bits: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(bits < 0, bits ^ 0x7FFFFFFFFFFFFFFF, bits)
