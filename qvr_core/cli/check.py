@@ -25,7 +25,7 @@ from qvr_core.cli.files import (
 )
 
 if TYPE_CHECKING:
-    from qvr_core.cli.findings import Finding
+    from qvr_core.cli.written.findings import Finding
     from qvr_core.data.typed.sources import Source
 
 app = typer.Typer(add_completion=False)
@@ -93,7 +93,7 @@ def check(
 
 def _checked(asked: Asked) -> bool:
     """Look once, print what is found; false where there is an error."""
-    from qvr_core.cli import findings, formats
+    from qvr_core.cli.written import findings, formats
     from qvr_core.semantics.types.diagnostics import Severity
 
     files = list(program_files(asked.files))
@@ -180,7 +180,7 @@ def _behind(asked: Asked) -> Iterator[Path]:
 
 def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:
     """What does not fit between files and the program that is to read them."""
-    from qvr_core.cli.findings import Finding
+    from qvr_core.cli.written.findings import Finding
     from qvr_core.runs.record.data_checks import check_data
     from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
     from qvr_core.runs.record.settings_file import find_settings
@@ -208,7 +208,7 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
 
 def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
     """What does not fit between a file's programs and the tables that its qvr.toml names; none that are not there."""
-    from qvr_core.cli.findings import Finding
+    from qvr_core.cli.written.findings import Finding
     from qvr_core.runs.record.settings_file import find_settings
     from qvr_core.semantics.types.diagnostics import Severity
 

@@ -105,8 +105,8 @@ def _checks(ending: Finished) -> Iterator[str]:
 
 
 def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
-    from qvr_core.cli.drawings import density
     from qvr_core.cli.summary import HEADS, cells
+    from qvr_core.cli.written.drawings import density
 
     drawn = {one.name: one.density for site in (summary.sites if summary else ()) for one in site.elements}
     yield "<h2>Posterior</h2>\n"
@@ -123,7 +123,7 @@ def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[st
 
 
 def _predictions(summary: Summary | None) -> Iterator[str]:
-    from qvr_core.cli.drawings import against_data
+    from qvr_core.cli.written.drawings import against_data
 
     if summary is None or not summary.predictive:
         return
@@ -151,7 +151,7 @@ def _loo(run: RunDirectory) -> Iterator[str]:
 
 
 def _traces(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
-    from qvr_core.cli.drawings import trace
+    from qvr_core.cli.written.drawings import trace
 
     if summary is None or not summary.traces:
         return

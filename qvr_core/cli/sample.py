@@ -94,7 +94,7 @@ def sample(
 
 def _require_sound(file: str) -> None:
     """End the command where the program has errors, and show them."""
-    from qvr_core.cli.findings import Finding, show
+    from qvr_core.cli.written.findings import Finding, show
     from qvr_core.semantics.types.diagnostics import Severity
 
     text = read_program(file)

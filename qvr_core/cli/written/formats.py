@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from qvr_core import __version__
-from qvr_core.cli.findings import Finding, file_of, lines_of
+from qvr_core.cli.written.findings import Finding, file_of, lines_of
 from qvr_core.pages import page_of
 from qvr_core.runs.record.ranges import utf16
 from qvr_core.semantics.file.placed_diagnostics import LocatedFix

@@ -1,0 +1,1 @@
+"""What commands write: diagnostics as text, chosen rows, small drawings."""
