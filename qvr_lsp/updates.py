@@ -10,7 +10,7 @@ import gc
 import logging
 import re
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from lsprotocol import types
@@ -163,7 +163,7 @@ class Background:
 
 
 @contextmanager
-def background_work() -> Iterator[None]:
+def background_work() -> Generator[None]:
     """While a thread computes, the event loop gets its turn soon, and no garbage collection goes through what is still
     growing: nobody else would get a turn until it ends."""
     Background.threads += 1
@@ -179,7 +179,7 @@ def background_work() -> Iterator[None]:
 
 
 @contextmanager
-def background_analysis() -> Iterator[None]:
+def background_analysis() -> Generator[None]:
     """The same for an analysis.  What it has built is then set aside: no garbage collection goes through it."""
     Background.analyses += 1
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from qvr_core.dependence.graph import Graph
@@ -31,4 +31,7 @@ def to_graphml(graph: Graph) -> str:
 
 
 def _plain(attributes: dict[str, Any]) -> dict[str, Any]:
-    return {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in attributes.items()}
+    def text(value: Any) -> Any:
+        return ", ".join(map(str, cast(tuple[Any, ...], value))) if isinstance(value, tuple) else value
+
+    return {key: text(value) for key, value in attributes.items()}
