@@ -34,7 +34,7 @@ pre { background: var(--code); padding: .8rem; overflow-x: auto; font-size: .85r
 .wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left } td:first-child { font-family: ui-monospace, monospace }
-figure { margin: 1rem 0 } svg { max-width: 100%; height: auto } svg text { fill: var(--soft); font-size: 12px }
+figure { margin: 1rem 0 } figure svg { max-width: 100%; height: auto } svg text { fill: var(--soft); font-size: 12px }
 .density, .data { fill: var(--fill) } .prior { fill: none; stroke: var(--soft); stroke-dasharray: 3 2 }
 .interval, .band { stroke: var(--mark); stroke-width: 2 } .mean { fill: var(--mark) }
 .chain { fill: none; stroke-width: .8; opacity: .8 } .c0 { stroke: #4c8bd6 } .c1 { stroke: #d9822b }
