@@ -53,7 +53,11 @@ def binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
     ok = whole(y) & (y <= n)
     y = arrays.where(ok, y, 0.0)
     choose = arrays.lgamma(n + 1.0) - arrays.lgamma(y + 1.0) - arrays.lgamma(n - y + 1.0)
-    return inside(ok, choose + y * logits + n * F.logsigmoid(-logits))
+    # what is counted no times adds nothing, even where its probability is 0
+    nothing = logits.new_zeros(())
+    successes = arrays.where(y == 0.0, 0.0, y * arrays.minimum(logits, nothing))
+    failures = arrays.where(y == n, 0.0, (n - y) * arrays.maximum(logits, nothing))
+    return inside(ok, choose + successes - failures + n * F.logsigmoid(logits.abs()))
 
 
 def binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:

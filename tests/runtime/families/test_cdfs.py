@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.special
 import scipy.stats as st
 import torch
@@ -284,3 +285,12 @@ def test_extreme_shapes():
         x = scipy.special.betainccinv(a, b, 1e-6)
         made = beta.log_survival(*(torch.tensor(v, dtype=torch.float64) for v in (x, a, b))).item()
         assert made == pytest.approx(math.log(scipy.special.betaincc(a, b, x)), rel=1e-7)
+
+
+def test_the_upper_tail_of_a_beta_that_is_nearly_all_at_zero():
+    """P(X > x) is a · ∫ of (1 − t)^(b − 1) / t from x on, for a → 0 (mpmath, 50 digits)."""
+    beta = RUNTIME_FAMILIES["Beta"]
+    for a, b, x, rel in ((1e-4, 0.76, 0.03, 1e-11), (1e-6, 3.0, 0.03, 1e-9), (1e-8, 0.76, 0.3, 1e-8)):
+        tail = scipy.integrate.quad(lambda t, b=b: (1.0 - t) ** (b - 1.0) / t, x, 1.0, epsabs=0, epsrel=1e-12)[0]
+        made = beta.log_survival(*(torch.tensor(v, dtype=torch.float64) for v in (x, a, b))).item()
+        assert made == pytest.approx(math.log(a * tail), rel=max(rel, 10 * a))

@@ -313,3 +313,16 @@ program p : Time -> Time
 """
     with pytest.raises(CountOverflow):
         Predictive(dsl.loads(text).morphism, num_samples=2)(None, {})
+
+
+def test_a_binomial_that_cannot_succeed_or_fail_has_its_certain_count() -> None:
+    """A logit of ±∞ once made the certain count no number."""
+    binomial = RUNTIME_FAMILIES["Binomial"]
+    total, count = torch.tensor(4.0).double(), torch.arange(5.0).double()
+    low, high = (binomial.log_prob(count, total, torch.tensor(x).double()) for x in (-math.inf, math.inf))
+    assert low.tolist() == [0.0] + [-math.inf] * 4
+    assert high.tolist() == [-math.inf] * 4 + [0.0]
+    # at even odds both sides have half of the slope
+    logits = torch.zeros(5, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(binomial.log_prob(count, total, logits).sum(), logits)
+    assert slope.tolist() == [-2.0, -1.0, 0.0, 1.0, 2.0]

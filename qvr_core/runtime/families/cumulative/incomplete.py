@@ -83,8 +83,9 @@ def log_beta_ratio(a: Tensor, b: Tensor, x: Tensor, log_y: Tensor) -> Tensor:
     slope, curvature = a + 1.0 - (b - 1.0) * odds, (b - 1.0).clamp(min=0.0) * odds * (1.0 + odds)
     # B(a + 1, b) = B(a, b) a / (a + b)
     rest = (a + b) * odds * _log_integral(integrand, slope, curvature).exp()
-    log_beta = arrays.lgamma(a) + arrays.lgamma(b) - arrays.lgamma(a + b)
-    return b * log_y - a.log() - log_beta + arrays.log1p(rest)
+    # log (a B(a, b)): of a small a, log a and log B(a, b) are large and nearly opposite
+    log_beta = arrays.lgamma(a + 1.0) + (arrays.lgamma(b) - arrays.lgamma(a + b))
+    return b * log_y - log_beta + arrays.log1p(rest)
 
 
 def _sided(upper: Tensor, smaller: Tensor) -> Tails:
