@@ -206,10 +206,10 @@ def test_without_a_compiler_a_step_says_so_and_runs(tmp_path: Path, monkeypatch:
     import torch._inductor.config as inductor
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(inductor.cpp, "cxx", ("/nowhere/c++",))
-    monkeypatch.setattr(inductor, "force_disable_caches", True)
     data = {"y": torch.tensor([0.3, 1.2, -0.7, 2.5, 1.1, 0.4, 1.9, 0.1])}
-    with pytest.warns(UserWarning, match=r"compile=True has no effect: no working C\+\+ compiler was found"):
+    # not by `monkeypatch`, which would leave the setting deleted: torch's settings look like classes
+    nowhere = inductor.patch({"cpp.cxx": ("/nowhere/c++",), "force_disable_caches": True})
+    with nowhere, pytest.warns(UserWarning, match=r"compile=True has no effect: no working C\+\+ compiler was found"):
         ours = fit(True, posteriors.NORMAL_NORMAL, None, data, ELBO(), AutoMultivariateNormalGuide)
     plain = fit(False, posteriors.NORMAL_NORMAL, None, data, ELBO(), AutoMultivariateNormalGuide)
     assert closest(ours, plain) == 0.0
