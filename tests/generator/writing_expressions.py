@@ -27,6 +27,9 @@ from tests.generator.scope import REALS, Context, Entry, Names, plain_axes
 from tests.generator.sets import Set
 from tests.generator.vectors import Items, Row, Softmax, Vec
 
+MOST_TRIES = 100
+"""For an element whose other places, picked at random, may not be in sight."""
+
 
 class Expressions:
     """Writes expressions with what `names` has."""
@@ -134,7 +137,7 @@ class Expressions:
     def own(self, context: Context, shift: int = 0, entry: Entry | None = None) -> Ref:
         """An earlier element of a name of the step."""
         entry = entry or self.rng.choice(context.own)
-        for _ in range(5):
+        for _ in range(MOST_TRIES):
             found = self.names.reference(entry, context, shift or self.rng.randint(1, context.lag))
             if found is not None:
                 return found
