@@ -21,7 +21,8 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import check_names, tensor_of
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.needs import Needs
-from qvr_core.data.tables import NULLS, Columns, by_name, check_separator, no_rows, ragged_or_broken
+from qvr_core.data.tables import Columns, by_name, check_separator, no_rows, ragged_or_broken
+from qvr_core.data.typed.cell_values import NULLS
 
 BLOCK = 2**20
 """Bytes of text that are parsed at a time: small enough that parsing, and not the block, decides the peak."""
@@ -167,7 +168,7 @@ def _csv(path: str) -> Iterator[pl.DataFrame]:
             for number, line in enumerate(lines, row + 1):
                 ends.check(line.decode(errors="replace"), number)
             row += block.count(b"\n")
-            yield pl.read_csv(header + block, infer_schema=False, null_values=NULLS)
+            yield pl.read_csv(header + block, infer_schema=False, null_values=[*NULLS])
 
 
 def _ndjson(path: str) -> Iterator[pl.DataFrame]:

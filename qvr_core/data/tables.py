@@ -15,11 +15,11 @@ from qvr_core.data.arrays import Arrays
 from qvr_core.data.column_names import listed, nearest, renaming
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting, check_regular, check_room
 from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
+from qvr_core.data.typed.cell_values import NULLS
 
 if TYPE_CHECKING:
     import polars as pl
 
-NULLS = ["", "NA", "null"]
 IN_PARTS = "Let the run read it in parts with batch_size"
 LABELS = "Number the labels from 0, or declare the set as an enumeration `{first, second, …}`"
 
@@ -117,7 +117,7 @@ def _csv(path: str, room: int | None) -> pl.DataFrame:
     # Its text, and each cell as a number of eight bytes, once more while columns are put together.
     check_room(path, os.path.getsize(path) + 16 * cells, room, remedy=IN_PARTS)
     try:
-        return pl.read_csv(path, infer_schema_length=None, null_values=NULLS)
+        return pl.read_csv(path, infer_schema_length=None, null_values=[*NULLS])
     except pl.exceptions.PolarsError as error:
         raise ragged_or_broken(path, "csv", error) from error
 

@@ -14,6 +14,8 @@ from qvr_core.data.typed.labels import Elements, whole
 Number = int | float
 MOST_SPELT = 2000
 """Elements of a set among which a misspelt one is looked for."""
+NULLS = ("", "NA", "null")
+"""What a text says of a cell that is missing."""
 TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0, "0": 0, "1": 1}
 
 

@@ -10,9 +10,9 @@ from typing import Any, TextIO
 
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_regular
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
+from qvr_core.data.typed.cell_values import NULLS
 from qvr_core.data.typed.sources import Table
 
-NULLS = frozenset(("", "NA", "null"))
 MOST_CELLS = 2_000_000
 
 
