@@ -8,6 +8,7 @@ from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.counts import (
+    POISSON,
     bernoulli_draw,
     poisson_counts,
     poisson_draw,
@@ -159,6 +160,18 @@ def zero_inflated_poisson_tails(value: Tensor, gate_logits: Tensor, rate: Tensor
     return zero_or(poisson_tails(value, rate), F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
 
 
+def _zero_inflated_between(lower: Tensor, upper: Tensor, gate_logits: Tensor, counted: Tensor) -> Tensor:
+    """log P(lower < X ≤ upper) of what is 0 with probability σ(gate_logits), else lies there with e^`counted`."""
+    open_ = F.logsigmoid(-gate_logits) + counted
+    zero = (lower < 0.0) & (upper >= 0.0)
+    both = arrays.logaddexp(F.logsigmoid(gate_logits), arrays.where(zero, open_, 0.0))
+    return arrays.where(zero, both, open_)
+
+
+def zero_inflated_poisson_between(lower: Tensor, upper: Tensor, gate_logits: Tensor, rate: Tensor) -> Tensor:
+    return _zero_inflated_between(lower, upper, gate_logits, POISSON.log_between(lower, upper, rate))
+
+
 ZERO_INFLATED_POISSON = RuntimeFamily(
     Family(
         "ZeroInflatedPoisson",
@@ -171,6 +184,7 @@ ZERO_INFLATED_POISSON = RuntimeFamily(
     draw=zero_inflated_poisson_draw,
     reparameterised=False,
     tails=zero_inflated_poisson_tails,
+    between=zero_inflated_poisson_between,
 )
 
 
@@ -192,6 +206,13 @@ def zero_inflated_negative_binomial_tails(value: Tensor, gate_logits: Tensor, to
     return zero_or(tails, F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
 
 
+def zero_inflated_negative_binomial_between(
+    lower: Tensor, upper: Tensor, gate_logits: Tensor, total: Tensor, logits: Tensor
+) -> Tensor:
+    counted = NEGATIVE_BINOMIAL.log_between(lower, upper, total, logits)
+    return _zero_inflated_between(lower, upper, gate_logits, counted)
+
+
 ZERO_INFLATED_NEGATIVE_BINOMIAL = RuntimeFamily(
     Family(
         "ZeroInflatedNegativeBinomial",
@@ -204,5 +225,6 @@ ZERO_INFLATED_NEGATIVE_BINOMIAL = RuntimeFamily(
     draw=zero_inflated_negative_binomial_draw,
     reparameterised=False,
     tails=zero_inflated_negative_binomial_tails,
+    between=zero_inflated_negative_binomial_between,
     conversions=BY_MEAN,
 )

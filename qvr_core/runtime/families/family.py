@@ -70,6 +70,9 @@ class RuntimeFamily:
     """How a draw comes from a standardised one, for `[noncentred]`; None where it cannot."""
     mean: Callable[..., Tensor] | None = None
     """The mean from the parameters, (…, d) of a vector; None where there is none, or none in closed form."""
+    between: Callable[..., Tensor] | None = None
+    """log P(lower < X ≤ upper) of a mixture: of what lies between two components the difference of tails has nothing
+    left.  None where tails suffice."""
 
     def __post_init__(self) -> None:
         facts = replace(self.facts, cdf=self.tails is not None, noncentred=self.standardised is not None)
@@ -130,6 +133,8 @@ class RuntimeFamily:
 
     def log_between(self, lower: Tensor, upper: Tensor, *parameters: Tensor) -> Tensor:
         """log P(lower < X ≤ upper), in double precision; −∞ and ∞ leave a side open."""
+        if self.between is not None:
+            return self.between(lower.double(), upper.double(), *(parameter.double() for parameter in parameters))
         mass, gap = log_between(self.log_tails(lower, *parameters), self.log_tails(upper, *parameters))
         if self.facts.discrete:
             return mass

@@ -11,6 +11,7 @@ from qvr_core.runtime.families.cumulative.tails import Tails, mixed, normal_tail
 from qvr_core.runtime.families.densities import LOG_PI, LOG_SQRT_2PI, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
+from qvr_core.runtime.families.normal import NORMAL
 from qvr_core.runtime.families.parameters import CLASS_PROBS, REAL, SCALE
 from qvr_core.runtime.families.parametrisations import canonical
 from qvr_core.runtime.families.random_draws import Shape, normals, open_uniforms
@@ -74,6 +75,11 @@ def mixture_normal_tails(value: Tensor, logits: Tensor, locs: Tensor, scales: Te
     return mixed(normal_tails((value.unsqueeze(-1) - locs) / scales), arrays.log_softmax(logits, -1))
 
 
+def mixture_normal_between(lower: Tensor, upper: Tensor, logits: Tensor, locs: Tensor, scales: Tensor) -> Tensor:
+    each = NORMAL.log_between(lower.unsqueeze(-1), upper.unsqueeze(-1), locs, scales)
+    return arrays.logsumexp(arrays.log_softmax(logits, -1) + each, -1)
+
+
 def _mixture_normal_link(head: HeadPlan, raw: Tensor) -> Params:
     shape = (head.event_shape[0], -1)
     weights, locs, scales = (piece.unflatten(-1, shape) for piece in head.pieces(raw).values())
@@ -98,6 +104,7 @@ MIXTURE_NORMAL = RuntimeFamily(
     reparameterised=False,  # a component is chosen
     link=_mixture_normal_link,
     tails=mixture_normal_tails,
+    between=mixture_normal_between,
 )
 
 
@@ -167,6 +174,10 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
         lower, upper = (_stacked([one[side] for one in each]) for side in (0, 1))
         return mixed((lower, upper), arrays.log_softmax(logits, -1))
 
+    def between(lower: Tensor, upper: Tensor, logits: Tensor, *parameters: Tensor) -> Tensor:
+        each = [part.log_between(lower, upper, *own) for part, own in zip(parts, cut(parameters), strict=True)]
+        return arrays.logsumexp(arrays.log_softmax(logits, -1) + _stacked(each), -1)
+
     def log_table(logits: Tensor, *parameters: Tensor) -> Tensor:
         each = [part.log_table(*own) for part, own in zip(parts, cut(parameters), strict=True) if part.log_table]
         return arrays.logsumexp(arrays.log_softmax(logits, -1).unsqueeze(-2) + _stacked(each), -1)
@@ -183,6 +194,7 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
         noise_event=lambda parameters, event: parts[0].noise_event(cut(parameters[1:])[0] if parameters else (), event),
         categories=categories if all(part.categories for part in parts) else None,
         log_table=log_table if all(part.log_table for part in parts) else None,
+        between=between if all(part.tails for part in parts) else None,
         tails=tails if all(part.tails for part in parts) else None,
         bijector=parts[0].bijector,
         components=parts,

@@ -294,3 +294,20 @@ def test_the_upper_tail_of_a_beta_that_is_nearly_all_at_zero():
         tail = scipy.integrate.quad(lambda t, b=b: (1.0 - t) ** (b - 1.0) / t, x, 1.0, epsabs=0, epsrel=1e-12)[0]
         made = beta.log_survival(*(torch.tensor(v, dtype=torch.float64) for v in (x, a, b))).item()
         assert made == pytest.approx(math.log(a * tail), rel=max(rel, 10 * a))
+
+
+def test_between_two_components_of_a_mixture():
+    """Where both tails are one half, their difference has no digits of what lies between."""
+
+    def given(*values):
+        return [torch.tensor(value, dtype=torch.float64) for value in values]
+
+    mixture, zeros = RUNTIME_FAMILIES["MixtureNormal"], RUNTIME_FAMILIES["ZeroInflatedPoisson"]
+    made = mixture.log_between(*given(1.0, 3.0, [0.0, 0.0], [-6.0, 12.0], [1.0, 0.5])).item()
+    left, right = st.norm(-6.0, 1.0), st.norm(12.0, 0.5)
+    wanted = 0.5 * (left.sf(1.0) - left.sf(3.0)) + 0.5 * (right.cdf(3.0) - right.cdf(1.0))
+    assert made == pytest.approx(math.log(wanted), rel=1e-12)
+    for low, high in ((-1, 3), (0, 3), (2, 7)):
+        counted = sum(0.7 * st.poisson(50.0).pmf(k) for k in range(low + 1, high + 1)) + (0.3 if low < 0 else 0.0)
+        made = zeros.log_between(*given(float(low), float(high), math.log(0.3 / 0.7), 50.0)).item()
+        assert made == pytest.approx(math.log(counted), rel=1e-12)
