@@ -42,10 +42,10 @@ def _loop(node: Array, d: Array) -> Sequence[Array | None]:
     for each, own in zip(body.summed, given[first + len(body.kept) :], strict=True):
         add_slope(slopes, each, own)
     depends = {one.number for state in body.states for one in state.back}
-    depends |= {item.number for item, own in zip(body.items, rows, strict=True) if not own.constant}
-    depends |= {each.number for each in captured if not each.constant}
-    reals = {each.number for each in (*body.items, *captured) if each.kind != "real"}
-    depends -= reals
+    depends |= {
+        item.number for item, own in zip(body.items, rows, strict=True) if not own.constant and own.kind == "real"
+    }
+    depends |= {each.number for each in captured if not each.constant and each.kind == "real"}
     inside: list[Array] = []
     for inner in body.nodes:
         if any(arg.number in depends for arg in inner.args):

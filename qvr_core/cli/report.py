@@ -89,7 +89,7 @@ def _page(
     yield from _loo(run)
     yield from _traces(rows, summary)
     yield f"<h2>Program</h2>\n<pre>{escape(job.text)}</pre>\n"
-    yield from _asked(run, job)
+    yield from _provenance(run, job)
     yield "</main></body></html>\n"
 
 
@@ -163,7 +163,7 @@ def _traces(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
             yield f"<figure><figcaption>{escape(name)}</figcaption>{picture}</figure>\n"
 
 
-def _asked(run: RunDirectory, job: Job) -> Iterator[str]:
+def _provenance(run: RunDirectory, job: Job) -> Iterator[str]:
     from qvr_core import __version__
     from qvr_core.runs.record.protocol import Started
 

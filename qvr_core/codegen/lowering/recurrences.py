@@ -55,9 +55,9 @@ def _loop(lowering: Lowering, node: Array) -> Value:
     outputs = [(state.made, turn + len(state.back)) for state in body.states]
     outputs += [(each, row) for each in (*body.emitted, *body.kept)]
     outputs += [(each, Linear()) for each in body.summed]
-    wanted = _wanted(lowering, node, body)
+    live = _live(lowering, node, body)
     lowering.uses.update(arg.number for inner in body.nodes for arg in inner.args)
-    lowering.uses.update(each.number for (each, _), own in zip(outputs, places, strict=True) if own in wanted)
+    lowering.uses.update(each.number for (each, _), own in zip(outputs, places, strict=True) if own in live)
     for inner in body.nodes:
         if inner.op == "loop":
             raise NoLoops("a loop in a loop")
@@ -65,7 +65,7 @@ def _loop(lowering: Lowering, node: Array) -> Value:
     made = [lowering.raw(each) for each, _ in outputs]
     zeros: list[tuple[int, int]] = []
     for value, (each, at), shape, own in zip(made, outputs, body.shapes, places, strict=True):
-        if own in wanted:
+        if own in live:
             if value.pieces or not at.terms:
                 # first elements have their own rows
                 first = at.constant * math.prod(each.shape) if at.terms and at is not row else 0
@@ -74,10 +74,9 @@ def _loop(lowering: Lowering, node: Array) -> Value:
     inside, lowering.plan = lowering.plan, outer
     for own, size in zeros:
         _put(lowering, Value((size,), "real", lambda _: Literal(0.0)), target, Linear(own))
-    for each in before.statements:
-        lowering.plan.statements.append(each)
+    lowering.plan.statements += before.statements
     statements = [each for each in inside.statements if not isinstance(each, Turns)]
-    scratch = dict.fromkeys(s.target for _, s in statements if s.target.zeroed and s.target is not target)
+    scratch = dict.fromkeys(s.target for _, s in statements if s.target.zeroed)
     lowering.plan.statements.append(Turns(body.count, statements, list(scratch)))
     return lowering.lying(target, tuple(node.shape), "real")
 
@@ -89,8 +88,8 @@ def _places(body: Body) -> Iterator[int]:
         start += math.prod(shape)
 
 
-def _wanted(lowering: Lowering, node: Array, body: Body) -> set[int]:
-    """Where the parts begin that something reads, and the series of states."""
+def _live(lowering: Lowering, node: Array, body: Body) -> set[int]:
+    """Where the live parts begin: what something reads, and the series of states."""
     found = {own for own, _ in zip(_places(body), body.states, strict=False)}
     for reader in lowering.nodes:
         if any(arg is node for arg in reader.args):

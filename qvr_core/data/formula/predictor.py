@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -49,10 +49,9 @@ class Predictor(Place):
         self.text.steps.append(f"    # left out: {what}: {reason}")
         self.text.left_out.append(f"{what}: {reason}")
 
-    def _try(self, node: Node, write: object) -> None:
+    def _try(self, node: Node, write: Callable[[], object]) -> None:
         before = len(self.text.steps)
         try:
-            assert callable(write)
             write()
         except LeftOut as reason:
             del self.text.steps[before:]
