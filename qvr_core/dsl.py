@@ -75,8 +75,9 @@ def loads(
     folder: str | Path | None = None,
     location: str = "",
     library: Library | None = None,
+    source: str = "<text>",
 ) -> Program:
-    """The program in a text; as `load`.
+    """The program in a text; as `load`.  `source` is what errors call the text.
 
     Imports start from `folder`; without one the text may import nothing but the library `std`.  Those who have the
     imported texts already give their `library`, and the `location` of this one.
@@ -84,7 +85,7 @@ def loads(
     if library is None:
         library = Workspace(Disk() if folder is not None else LibraryOnly())
         location = location or (location_of_file(Path(folder) / "text.qvr") if folder is not None else "")
-    return _loaded(text, "<text>", data, known, location, library)
+    return _loaded(text, source, data, known, location, library)
 
 
 def _loaded(

@@ -84,7 +84,8 @@ def sample(
         stop(str(problem), 2 if problem.usage else 1)
     except (Refused, DamagedFile, RuntimeProblem) as problem:
         fixes = "".join(f"\n  = fix: {fix}" for fix in getattr(problem, "fixes", ()))
-        stop(f"{problem}{fixes}", 1)
+        place = f"{problem.place}: " if isinstance(problem, RuntimeProblem) and problem.place else ""
+        stop(f"{place}{problem}{fixes}", 1)
     for note in drawn.notes:
         say(note, err=True)
     _write(drawn, output, as_json)

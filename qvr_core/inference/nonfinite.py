@@ -15,6 +15,7 @@ from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import NonFinite
+from qvr_core.runtime.values.first_cause import row_words
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.data_text import missing_advice
 from qvr_core.semantics.types.model.expressions import Data
@@ -64,7 +65,7 @@ def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str
             left_out = arrays.isnan(part) if site in gapped and part.is_floating_point() else None
             if part.is_floating_point() and not finite(part if left_out is None else part[~left_out]):
                 first = tuple((~arrays.isfinite(part)).nonzero()[0].tolist())
-                where = f", the first in row {first[0]}" if first else ""
+                where = f", the first in {row_words(first[0])}" if first else ""
                 advice = f"; {missing_advice(site)}" if site in observed and bool(arrays.isnan(part).any()) else ""
                 return NonFinite(f"`{model.name}`: {what} {counted(part)}{where}{advice}", site=site)
     return None

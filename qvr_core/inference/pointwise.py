@@ -10,6 +10,7 @@ from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.inference.lifting import LiftedModel, parameters_set
+from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.handlers import (
     Handler,
@@ -29,6 +30,7 @@ from qvr_core.runtime.programs.handlers import (
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
+from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.deterministic import deterministic
 
@@ -196,6 +198,17 @@ class Given:
 
         found = self._each({}, _Wanted(asked, read, anew=frozenset(observed)), count)
         return {n: v for n, v in found.items() if n not in later}, {n: v for n, v in found.items() if n in later}
+
+    def checked_prior(
+        self, count: int, number: int = 0
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor], NonFinite | None]:
+        """What `prior` gives, and the first argument of a family that is not finite or outside what the family takes;
+        None where all are sound."""
+        try:
+            with sound_arguments():
+                return *self.prior(count, number), None
+        except NonFinite as wrong:
+            return *self.prior(count, number), wrong
 
     def _device(self) -> arrays.device:
         return next((value.device for value in self.known.values() if is_tensor(value)), CPU)

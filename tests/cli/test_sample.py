@@ -150,6 +150,15 @@ def test_the_prior_needs_no_fit(folder: Path) -> None:
     assert refused.exit_code == 2 and "add --prior" in refused.output
 
 
+def test_a_prior_that_leaves_what_a_function_takes_says_so_at_its_line(folder: Path) -> None:
+    text = MODEL.replace("u[g[i]] + x[i], 1.0", "log(u[g[i]] * x[i]), 1.0")
+    (folder / "m.qvr").write_text(text)
+    drawn = qvr("sample", "m.qvr", "--prior", "--data", "csv:d.csv", "--draws", "50")
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if "log(" in one)
+    assert drawn.exit_code == 0 and f"m.qvr:{line}: the prior draws what the program cannot take" in drawn.stderr
+    assert "since `log(u[g[i]] * x[i])` is NaN" in drawn.stderr and "of 50 draws of `y`" in drawn.stderr
+
+
 def test_a_declared_number_of_rows_is_that_of_the_new_ones(folder: Path) -> None:
     (folder / "s.qvr").write_text(SIZED)
     (folder / "s.csv").write_text("x,y\n0,1\n0,2\n0,0\n")

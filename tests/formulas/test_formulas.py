@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import math
+import random
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
@@ -56,3 +59,52 @@ def test_formulas_give_programs(tmp_path: Path) -> None:
     print(counted)
     wrong = "\n\n".join(f"{one.formula}\n{one.said}" for one in results if one.outcome == "none")
     assert len(results) == 100 and counted["whole"] >= WHOLE, f"{counted}\n{wrong}"
+
+
+GAPPED = """y,x,count,Row,g,G
+{rows}
+"""
+
+
+@pytest.fixture
+def gapped(tmp_path: Path) -> Path:
+    """A table with a positive column and one of counts, both with missing cells, and columns named as sets are."""
+    draw = random.Random(5)
+    rows = list[str]()
+    for at in range(40):
+        x = "" if at % 7 == 0 else f"{math.exp(draw.gauss(0, 1)):.3f}"
+        count = "" if at % 9 == 0 else str(draw.randint(0, 3))
+        rows.append(f"{draw.gauss(1, 2):.3f},{x},{count},{'uvwxyz'[at % 6]},{'ab'[at % 2]},{'cd'[at // 2 % 2]}")
+    (tmp_path / "d.csv").write_text(GAPPED.format(rows="\n".join(rows)), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "formula", ["y ~ log(x)", "y ~ sqrt(count) + I(1 / x)", "y ~ log1p(count) + scale(log(x))", "y ~ s(log(x))",
+                "y ~ log(x), x | mi() ~ count"]
+)  # fmt: skip
+def test_missing_cells_are_filled_in_where_the_formula_is_defined(
+    gapped: Path, monkeypatch: pytest.MonkeyPatch, formula: str
+) -> None:
+    found = given(formula, "", gapped)
+    assert found.outcome == "whole", found.said
+    monkeypatch.chdir(gapped / "study")
+    drawn = CliRunner().invoke(app, ["sample", "model.qvr", "--prior", "--draws", "100", "--json"])
+    assert drawn.exit_code == 0 and "NaN" not in drawn.output and "cannot take" not in drawn.output, drawn.output
+
+
+def test_rows_leave_where_no_number_can_stand_for_a_missing_cell(gapped: Path) -> None:
+    found = given("y ~ log(100 - x)", "", gapped)
+    rows = (gapped / "study" / "data.csv").read_text(encoding="utf-8").splitlines()
+    assert found.outcome == "whole" and "impute" not in found.said and len(rows) == 1 + 34
+
+
+@pytest.mark.parametrize("formula", ["y ~ (1 | Row)", "y ~ Row + count", "y ~ (1 | g) + (1 | G)", "y ~ g * G"])
+def test_a_column_named_as_a_set_of_the_program_is_a_column(
+    gapped: Path, monkeypatch: pytest.MonkeyPatch, formula: str
+) -> None:
+    found = given(formula, "", gapped)
+    assert found.outcome == "whole", found.said
+    monkeypatch.chdir(gapped / "study")
+    ran = CliRunner().invoke(app, ["run", "svi", "model.qvr", "--steps", "2"])
+    assert ran.exit_code == 0, ran.output

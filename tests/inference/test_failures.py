@@ -310,9 +310,12 @@ def _logarithm(a: torch.Tensor, body: str = "") -> tuple[Any, dict[str, torch.Te
         ),
         (
             torch.tensor([101.0, 102.0, 103.0, 99.0, 104.0, 105.0]),
-            r"is NaN in 1 of 6 rows, the first in row 3: `a - 100.0` is -1 there",
+            r"is NaN in 1 of 6 rows, the first in row 4, counted from 1: `a - 100.0` is -1 there",
         ),
-        (torch.tensor([101.0, 102.0, 100.0, 103.0, 104.0, 105.0]), r"is infinite in 1 of 6 rows, the first in row 2"),
+        (
+            torch.tensor([101.0, 102.0, 100.0, 103.0, 104.0, 105.0]),
+            r"is infinite in 1 of 6 rows, the first in row 3, counted from 1",
+        ),
     ],
 )
 def test_the_expression_that_made_a_number_infinite_or_nan_first_is_named(a: torch.Tensor, message: str) -> None:
@@ -339,7 +342,9 @@ return b
     model = statistical(lines)
     guide = AutoNormalGuide(model, observed_names={"y"})
     fit = SVI(model, guide, torch.optim.Adam(guide.parameters()), ELBO())
-    with pytest.raises(NonFinite, match=r"`exp\(a \* 10.0\)` is infinite in 1 of 6 rows, the first in row 5"):
+    with pytest.raises(
+        NonFinite, match=r"`exp\(a \* 10.0\)` is infinite in 1 of 6 rows, the first in row 6, counted from 1"
+    ):
         fit.step(None, {"a": torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 90.0]), "y": torch.zeros(6)})
 
 

@@ -218,8 +218,8 @@ def test_a_guide_of_another_program_is_refused() -> None:
         SVI(other, guide, torch.optim.Adam(guide.parameters()), ELBO()).step(None, {"height": torch.zeros(6)})
 
 
-SITE = "`p`: site `y`: the observed value has 1 NaN of 2, the first in row 1"
-DATA = "`p`: data `dose` has 1 NaN of 2, the first in row 0"
+SITE = "`p`: site `y`: the observed value has 1 NaN of 2, the first in row 2, counted from 1"
+DATA = "`p`: data `dose` has 1 NaN of 2, the first in row 1, counted from 1"
 ABOVE = r"is -\d.*, and must be above 0: .*exp"
 BETWEEN = r"is -\d.*, and must be between 0 and 1: .*sigmoid"
 

@@ -38,5 +38,5 @@ def options(name: str, node: Call, complete: list[Column], text: Text) -> list[s
         sides = {one: f"{there} == {column.labels.index(one)}" for one in ("right", "left") if one in column.labels}
     else:
         raise LeftOut("censoring is 0 and 1, or none, left and right")
-    text.steps += [f"    let {one}_censored[{row} : Row] = {test}" for one, test in sides.items()]
+    text.steps += [f"    let {one}_censored[{text.running}] = {test}" for one, test in sides.items()]
     return [f"{one}_censored={one}_censored" for one in sides]

@@ -152,7 +152,7 @@ def _is_i(node: Node) -> bool:
 
 
 def _let(name: str, value: str, comment: str, text: Text) -> None:
-    line = f"    let {name}[{text.row} : Row] = {value}"
+    line = f"    let {name}[{text.running}] = {value}"
     if not any(one.startswith(f"{line}  #") or one == line for one in text.lets):
         text.lets.append(f"{line}  # {comment}" if comment else line)
 
@@ -256,5 +256,5 @@ def _monotonic(node: Name, text: Text) -> Numeric:
         text.lets.append(f"    # {name}: how far of the way from {word} {low} to {high}; each step has its share")
         text.lets.append(f"    sample {share} <- Dirichlet(1.0) [over={steps}]")
         here = f"{_datum(node.text, text)} - {low}.0" if low else _datum(node.text, text)
-        text.lets.append(f"    let {name}[{text.row} : Row] = sum({share}[{k}] * ({k} < {here}) for {k} : {steps})")
+        text.lets.append(f"    let {name}[{text.running}] = sum({share}[{k}] * ({k} < {here}) for {k} : {steps})")
     return Numeric(f"{name}[{text.row}]", word, 1.0, f"the whole way from {word} {low} to {high}", f"{word} {low}")

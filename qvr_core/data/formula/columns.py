@@ -20,8 +20,12 @@ from qvr_core.syntax.layout import STATEMENT_WORDS, STEP_WORDS
 _LETTERS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "Ø": "O"}
 )
+ROWS = ("Row", "Observation", "Record", "TableRow")
+"""What the set of rows may be called: a column of the same name would say which element each row is."""
+_SETS = re.compile(r"[A-Z]\w*(Levels|Contrast|Knot|Wave|Step|LevelsEffect)|Lag")
+"""Sets that programs which are written may have."""
 OWN = (
-    "Row",
+    *ROWS,
     "intercept",
     "sigma",
     "mean",
@@ -145,7 +149,7 @@ def table(columns: Mapping[str, pl.Series]) -> Table:
     found: dict[str, Column] = {}
     for name, series in columns.items():
         word = word_of(name)
-        while word in taken:
+        while word in taken or _SETS.fullmatch(word):
             word += "_"
         taken.add(word)
         found[name] = Column(name, word, series)

@@ -11,7 +11,9 @@ import polars as pl
 from qvr_core.data.column_names import nearest
 from qvr_core.data.formula import additions, arithmetic, outcomes, series, syntax
 from qvr_core.data.formula.columns import Column, Table, table
+from qvr_core.data.formula.domains import Domain, domain
 from qvr_core.data.formula.families import ALIASES, FAMILIES, Family, Part, moments
+from qvr_core.data.formula.imputed import Imputed, imputed
 from qvr_core.data.formula.numbers import exact, short
 from qvr_core.data.formula.outcomes import TRANSFORMS, Outcome
 from qvr_core.data.formula.predictor import Predictor, Scale
@@ -113,30 +115,30 @@ class _Writing:
             mean = Predictor(right, self._scale(right), text).written(intercept=self.kind != "cumulative")
             if self.kind == "cumulative":
                 self._cuts()
-            text.steps.append(_broken(f"    let {self.means}[{row} : Row] = ", mean))
+            text.steps.append(_broken(f"    let {self.means}[{text.running}] = ", mean))
             draw = self._draw(self._parts(also), self._series(right, y))
         for found, side in fills:
             self._filled_by(found, side)
         self._filled()
         options = self._options()
-        last = [f"    observe {y}[{row} : Row] <- {draw}{options}", f"    return {y}"]
+        last = [f"    observe {y}[{text.running}] <- {draw}{options}", f"    return {y}"]
         return self._assembled(name, last)
 
     def _assembled(self, name: str, last: list[str]) -> Program:
         text = self.text
         head = f"# {self.formula}: {self.kind}. Every prior is stated; change what you know better."
-        lines = [head, "object Row : FinSet _", *text.objects.values(), ""]
+        lines = [head, f"object {text.rows} : FinSet _", *text.objects.values(), ""]
         for one in text.defined:
             lines += [*one.rstrip("\n").split("\n"), ""]
-        lines.append(f"program {name} : Row -> Row [keep=[{', '.join(dict.fromkeys(text.keep))}]]")
+        lines.append(f"program {name} : {text.rows} -> {text.rows} [keep=[{', '.join(dict.fromkeys(text.keep))}]]")
         plain = [word for word, (element, column) in text.data.items() if not element and column not in self._noted]
         for word, (element, column) in text.data.items():
             if word in plain:
                 continue
             note = f"  # {self._noted[column]}" if column in self._noted else ""
-            lines.append(f"    data {word} : Row{f' -> {element}' if element else ''}{note}")
+            lines.append(f"    data {word} : {text.rows}{f' -> {element}' if element else ''}{note}")
         if plain:
-            lines += [f"    data {', '.join(plain[at : at + 12])} : Row" for at in range(0, len(plain), 12)]
+            lines += [f"    data {', '.join(plain[at : at + 12])} : {text.rows}" for at in range(0, len(plain), 12)]
         lines += ["", *text.ordered_steps(), *last, "", f"export {name}", ""]
         renamed = {word: column for word, (_, column) in text.data.items() if word != column}
         incomplete = {one.name: one.gaps for one in self.complete if one.gaps}
@@ -248,7 +250,7 @@ class _Writing:
         wide = 1.5 if odds else 1.0
         total = Predictor(right, Scale(what, part.start(mean, sd), wide, wide, 0.5, unit), text, site).written()
         link = "sigmoid" if odds else "exp"
-        text.steps.append(_broken(f"    let {site}[{row} : Row] = {link}(", total, ")"))
+        text.steps.append(_broken(f"    let {site}[{text.running}] = {link}(", total, ")"))
         return f"{site}[{row}]"
 
     def _draw(self, parts: Mapping[str, str], series: str) -> str:
@@ -321,9 +323,9 @@ class _Writing:
             suffix = f"_{word_of(level)}"
             scale = Scale(f"the log odds of {label(level)} against {label(first)}", 0.0, 2.5, 2.5, 1.0, "2.5 log odds")
             total = Predictor(right, scale, text, suffix=suffix).written()
-            text.steps.append(_broken(f"    let eta{suffix}[{row} : Row] = ", total))
+            text.steps.append(_broken(f"    let eta{suffix}[{text.running}] = ", total))
             value = f"where({at} == {number}, eta{suffix}[{row}], {value})"
-        text.steps.append(f"    let logits[{row} : Row, {at} : {levels}] = {value}")
+        text.steps.append(f"    let logits[{text.running}, {at} : {levels}] = {value}")
 
     # Series
 
@@ -342,34 +344,40 @@ class _Writing:
     def _filled_by(self, found: Outcome, side: Node) -> None:
         """`bmi | mi() ~ x`: missing cells by a regression of their own."""
         column, row = found.column, self.text.row
+        family = self._imputed_as(column)
         right = self._expanded(side)
-        mean, sd = moments(column.numbers)
         steps, self.text.steps = self.text.steps, []
-        scale = Scale(column.word, mean, 2.5 * sd, 2.5 * sd, sd, f"2.5 sd of {column.word}")
-        name = self.text.free(f"{column.word}_mean")
+        scale = Scale(family.what, family.mean, 2.5 * family.sd, 2.5 * family.sd, family.sd, f"2.5 sd of {family.what}")
+        name = self.text.free(f"{family.word}_mean")
         total = Predictor(right, scale, self.text, column.word).written()
-        spread = self.text.free(f"{column.word}_sd")
+        spread = self.text.free(f"{family.word}_sd")
         self.text.steps += [
-            f"    sample {spread} <- HalfNormal({short(sd)})",
-            _broken(f"    let {name}[{row} : Row] = ", total),
-            f"    observe {column.word}[{row} : Row] <- Normal({name}[{row}], {spread}) [missing=impute]",
+            f"    sample {spread} <- HalfNormal({short(family.sd)})",
+            _broken(f"    let {name}[{self.text.running}] = ", total),
+            family.observed(self.text.running, f"{name}[{row}]", spread),
         ]
         self.text.datum(column)
-        self.text.lets += self.text.steps
+        self.text.filled.append("\n".join(self.text.steps))
         self.text.steps = steps
         self.text.imputed.pop(column.word, None)
 
     def _filled(self) -> None:
         for word, column in self.text.imputed.items():
-            mean, sd = moments(column.numbers)
-            centre, spread = self.text.free(f"{word}_mean"), self.text.free(f"{word}_sd")
+            family = self._imputed_as(column)
+            centre, spread = self.text.free(f"{family.word}_mean"), self.text.free(f"{family.word}_sd")
             self.text.told.append(f"{column.gaps} missing cells of {column.name} are filled in (imputed)")
-            self.text.filled += [
-                f"    # {word}: its {column.gaps} missing cells are drawn with everything else, like the others",
-                f"    sample {centre} <- Normal({short(mean)}, {short(sd)})",
-                f"    sample {spread} <- HalfNormal({short(sd)})",
-                f"    observe {word}[{self.text.row} : Row] <- Normal({centre}, {spread}) [missing=impute]",
-            ]
+            self.text.filled.append(
+                f"    # {word}: its {column.gaps} missing cells are drawn with everything else, like the others\n"
+                f"    sample {centre} <- Normal({short(family.mean)}, {short(family.sd)})\n"
+                f"    sample {spread} <- HalfNormal({short(family.sd)})\n"
+                + family.observed(self.text.running, centre, spread)
+            )
+
+    def _imputed_as(self, column: Column) -> Imputed:
+        where = domain(column, [side for _, side in self.sides], self.table)
+        if where is Domain.NONE:
+            self.complete.append(column)
+        return imputed(column, where)
 
     def _options(self) -> str:
         found = list[str]()

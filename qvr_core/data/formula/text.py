@@ -6,9 +6,12 @@ import json
 import re
 import textwrap
 from dataclasses import dataclass, field
+from itertools import chain, count
 
-from qvr_core.data.formula.columns import Column, Table
+from qvr_core.data.column_names import plainly
+from qvr_core.data.formula.columns import ROWS, Column, Table
 
+_BINDS = re.compile(r"^ *(?:let|sample|observe) (\w+)", re.MULTILINE)
 _LABEL = r"[A-Za-z][A-Za-z0-9_]*"
 
 
@@ -34,13 +37,15 @@ class Factor:
 class Text:
     table: Table
     row: str = "i"
+    rows: str = ROWS[0]
+    """The set of the table's rows."""
     objects: dict[str, str] = field(default_factory=dict[str, str])
     defined: list[str] = field(default_factory=list[str])
     data: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """Type and column of each data name."""
     notes: dict[str, str] = field(default_factory=dict[str, str])
     filled: list[str] = field(default_factory=list[str])
-    """Steps that fill in missing cells."""
+    """Steps that fill in missing cells, those of a column as one text."""
     imputed: dict[str, Column] = field(default_factory=dict[str, Column])
     lets: list[str] = field(default_factory=list[str])
     """Predictors as they enter: centred, scaled."""
@@ -50,12 +55,21 @@ class Text:
     told: list[str] = field(default_factory=list[str])
     taken: set[str] = field(default_factory=set[str])
     target_accept: float | None = None
+    _levels: dict[str, str] = field(default_factory=dict[str, str])
+    """The sets of columns' levels, by the word of the column."""
 
     def __post_init__(self) -> None:
         words = {column.word for column in self.table.columns.values()}
         self.row = next(one for one in ("i", "n", "t", "r", "row_", "row__") if one not in words)
+        called = {plainly(name) for name in (*words, *self.table.columns)}
+        self.rows = next(one for one in (*ROWS, "_".join(ROWS)) if plainly(one) not in called)
         self.letters = [one for one in "klmabcdejuvw" if one not in words and one != self.row]
         self.taken |= words
+
+    @property
+    def running(self) -> str:
+        """The index of a step over all rows: `i : Row`."""
+        return f"{self.row} : {self.rows}"
 
     def free(self, name: str) -> str:
         """A name for a step that nothing has yet."""
@@ -115,22 +129,48 @@ class Text:
 
     def enumerated(self, column: Column, labels: list[str]) -> str:
         """A set whose elements the program names."""
-        levels = set_of(column.word)
+        levels = self._levels_of(column)
         self.objects[levels] = f"object {levels} : {{{', '.join(map(label, labels))}}}"
         return levels
 
     def group(self, column: Column) -> tuple[str, str]:
         """A column as what rows are grouped by: the data name and the set, whose elements come with the data."""
-        levels = set_of(column.word)
+        levels = self._levels_of(column)
         self.objects.setdefault(levels, f"object {levels} : FinSet _")
         return self.datum(column, levels), levels
 
+    def _levels_of(self, column: Column) -> str:
+        """The set of a column's levels, which no other column's is called."""
+        if column.word not in self._levels:
+            base = "".join(part[:1].upper() + part[1:] for part in column.word.split("_"))
+            taken = {*self.objects, *self._levels.values()}
+            bases = chain((base,), (f"{base}{number}" for number in count(2)))
+            self._levels[column.word] = next(name for one in bases if (name := f"{one}Levels") not in taken)
+        return self._levels[column.word]
+
     def ordered_steps(self) -> list[str]:
-        return [*self.filled, *self.lets, *self.steps]
+        """All steps, each predictor behind those that fill in what it reads."""
+        return [*_behind_what_they_read([*self.filled, *self.lets]), *self.steps]
 
 
-def set_of(word: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in word.split("_")) + "Levels"
+def _behind_what_they_read(texts: list[str]) -> list[str]:
+    """Steps in their order, but none before one that binds what it reads; a comment stays in front of its step."""
+    whole, comment = list[str](), ""
+    for one in texts:
+        comment += one + "\n" if one.lstrip().startswith("#") and "\n" not in one else ""
+        if not comment.endswith(f"{one}\n"):
+            whole.append(comment + one)
+            comment = ""
+    binds = {one: set(_BINDS.findall(one)) for one in whole}
+    reads = {one: set(re.findall(r"\w+", re.sub("#.*", "", one))) - binds[one] for one in whole}
+    ordered = list[str]()
+    while whole:
+        later = set[str]().union(*(binds[one] for one in whole))
+        # where two columns are filled in by each other nothing is free
+        free = next((one for one in whole if not reads[one] & later), whole[0])
+        whole.remove(free)
+        ordered.append(free)
+    return ordered
 
 
 def commented(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from qvr_core import dsl
 from qvr_core.runs.prepare.failures import Refused
@@ -44,7 +45,8 @@ def chosen(job: Job, model: Model, known: Known = None) -> Program:
 
 def built(job: Job, known: Known = None) -> ProgramModule:
     """The module of what `chosen` gives, with parameters drawn now; `known` are the open sets that the data tell."""
-    loaded = dsl.loads(job.text, known=known, location=job.location, library=library_of(job))
+    source = Path(job.path).name
+    loaded = dsl.loads(job.text, known=known, location=job.location, library=library_of(job), source=source)
     name = job.program or main_program(loaded.model)
     assert name is not None
     if name in loaded.templates:

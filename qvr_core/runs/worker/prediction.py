@@ -36,6 +36,7 @@ from qvr_core.runs.worker.new_rows import NewRows
 from qvr_core.runs.worker.sampling import predictive, restored
 from qvr_core.runtime.programs.labelled.axes import site_axes, state_axes
 from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model.steps import LetModel, ObserveModel
 from qvr_core.semantics.types.walk import sites
@@ -73,9 +74,20 @@ def from_prior(job: Job, draws: int, seed: int, *, most: int | None = None) -> D
         numbers = sum(value.numel() for value in given.observed_data().values())
         draws = max(2, min(draws, most // max(1, numbers)))
     check_draws(prepared.program, draws, job.config.memory_limit)
-    latents, later = given.prior(draws, seed)
+    latents, later, wrong = given.checked_prior(draws, seed)
     known = {} if job.config.source == "synthetic" else given.observed_data()
-    return Drawn({**latents, **later}, _axes(prepared.model, observations), (), known, *_steps(given, later))
+    notes = () if wrong is None else (_unsound(wrong, {**latents, **later}),)
+    return Drawn({**latents, **later}, _axes(prepared.model, observations), notes, known, *_steps(given, later))
+
+
+def _unsound(wrong: NonFinite, values: Mapping[str, Tensor]) -> str:
+    """That draws of a prior leave what a family or a function takes, where it begins, and how many are no numbers."""
+    gone = {name: int(value.isnan().flatten(1).any(1).sum()) for name, value in values.items() if value.ndim > 1}
+    lost = [f"{many} of {len(values[name])} draws of `{name}`" for name, many in gone.items() if many]
+    place = f"{wrong.place}: " if wrong.place else ""
+    return f"{place}the prior draws what the program cannot take: {wrong}" + (
+        f"; NaN: {', '.join(lost)}" if lost else ""
+    )
 
 
 def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | None = None) -> Drawn:

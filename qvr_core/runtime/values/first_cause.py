@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.cells import Cell, align
+from qvr_core.runtime.values.expression_text import text
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import (
-    Arrange,
-    Bound,
-    Builtin,
-    Constant,
-    Data,
-    Expr,
-    FieldOf,
-    Index,
-    ListOf,
-)
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Constant, Expr
 from qvr_core.semantics.types.walk import operands
-
-_SIGNS: Mapping[str, tuple[str, int]] = {
-    "lt": ("<", 1), "le": ("<=", 1), "gt": (">", 1), "ge": (">=", 1), "eq": ("==", 1), "ne": ("!=", 1),
-    "add": ("+", 2), "sub": ("-", 2), "mul": ("*", 3), "div": ("/", 3), "pow": ("^", 5),
-}  # fmt: skip
-"""Operators by the function that they stand for, and how tightly they bind."""
-_NEGATION, _ATOM = 4, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +69,7 @@ def _words(expr: Builtin, operands: Sequence[Cell], result: Cell) -> str:
 
 
 def _where(result: Cell, wrong: Tensor) -> str:
-    """` in 3 of 60 rows, the first in row 17`, where there is more than one number."""
+    """` in 3 of 60 rows, the first in row 17, counted from 1`, where there is more than one number."""
     if wrong.numel() == 1:
         return ""
     axes = wrong.any(0) if result.rows and wrong.ndim > 1 else wrong
@@ -93,8 +77,13 @@ def _where(result: Cell, wrong: Tensor) -> str:
         return ""
     rows = axes.flatten(1).any(1) if axes.ndim > 1 else axes
     count = int(rows.sum())
-    first = "" if count == len(rows) else f", the first in row {int(rows.nonzero()[0])}"
+    first = "" if count == len(rows) else f", the first in {row_words(int(rows.nonzero()[0]))}"
     return f" in {count} of {len(rows)} rows{first}"
+
+
+def row_words(place: int) -> str:
+    """The row at a place counted from 0, as tables and their messages count."""
+    return f"row {place + 1}, counted from 1"
 
 
 def _between(operand: Cell, result: Cell, wrong: Tensor) -> str | None:
@@ -108,41 +97,3 @@ def _between(operand: Cell, result: Cell, wrong: Tensor) -> str | None:
         value = operand.value
     low, high = float(value.min()), float(value.max())
     return f"is {low:.4g}" if low == high else f"is between {low:.4g} and {high:.4g}"
-
-
-def text(expr: Expr) -> str:
-    """An expression as a user would write it."""
-    return _text(expr)[0]
-
-
-def _text(expr: Expr) -> tuple[str, int]:
-    match expr:
-        case Constant(value=value):
-            return str(value), _ATOM
-        case Bound(name=name) | Data(name=name):
-            return name, _ATOM
-        case Builtin(function="neg", args=(operand,)):
-            return f"-{_inside(operand, _NEGATION)}", _NEGATION
-        case Builtin(function=function, args=(left, right)) if function in _SIGNS:
-            sign, tight = _SIGNS[function]
-            # `^` binds to the right, all others to the left
-            near, far = (tight + 1, tight) if function == "pow" else (tight, tight + 1)
-            return f"{_inside(left, near)} {sign} {_inside(right, far)}", tight
-        case Arrange(base=operand):
-            return _text(operand)
-        case Builtin(function=function, args=args, keywords=keywords):
-            given = [*map(text, args), *(f"{key}={text(value)}" for key, value in keywords)]
-            return f"{function}({', '.join(given)})", _ATOM
-        case Index(base=base, indices=indices):
-            return f"{_inside(base, _ATOM)}[{', '.join(map(text, indices))}]", _ATOM
-        case FieldOf(base=base, field=name):
-            return f"{_inside(base, _ATOM)}.{name}", _ATOM
-        case ListOf(items=items):
-            return f"[{', '.join(map(text, items))}]", _ATOM
-        case _:
-            return "…", _ATOM
-
-
-def _inside(expr: Expr, tight: int) -> str:
-    words, own = _text(expr)
-    return words if own >= tight else f"({words})"
