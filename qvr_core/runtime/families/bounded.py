@@ -45,12 +45,18 @@ def uniform_tails(value: Tensor, low: Tensor, high: Tensor) -> Tails:
     return from_smaller((value - low).log() - log_width, (high - value).log() - log_width)
 
 
+def uniform_quantile(lower: Tensor, upper: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    width = high - low
+    return arrays.where(lower < upper, low + width * lower.exp(), high - width * upper.exp())
+
+
 UNIFORM = RuntimeFamily(
     Family("Uniform", (LOW, HIGH), REAL, "uniform", "flat between low and high", bounded_by=("low", "high")),
     uniform_log_prob,
     uniform_transform,
     link=_uniform_link,
     tails=uniform_tails,
+    quantile=uniform_quantile,
     mean=lambda low, high: 0.5 * (low + high),
 )
 
@@ -107,6 +113,7 @@ KUMARASWAMY = RuntimeFamily(
     kumaraswamy_log_prob,
     kumaraswamy_transform,
     tails=lambda value, a, b: upper_first(b * log1mexp(a * value.log())),
+    quantile=lambda lower, upper, a, b: (log1mexp(upper / b) / a).exp(),
 )
 
 
@@ -146,11 +153,26 @@ def _log_mean_exp(t: Tensor) -> Tensor:
     return 0.5 * t + t.square() / 24.0 - t.pow(4) / 2880.0
 
 
+def continuous_bernoulli_quantile(lower: Tensor, upper: Tensor, logits: Tensor) -> Tensor:
+    near, far = _at_share(lower, logits), 1.0 - _at_share(upper, -logits)
+    return arrays.where(lower < upper, near, far)
+
+
+def _at_share(log_share: Tensor, logits: Tensor) -> Tensor:
+    """The x with log((e^(λx) − 1) / (e^λ − 1)) = `log_share`."""
+    size = arrays.where(logits == 0.0, 1.0, logits.abs())
+    log_span = size + log1mexp(-size)
+    rising = arrays.logaddexp(arrays.zeros_like(log_share), log_share + log_span)
+    falling = -arrays.log1p(log_share.exp() * arrays.expm1(-size))
+    return arrays.where(logits == 0.0, log_share.exp(), arrays.where(logits > 0.0, rising, falling) / size)
+
+
 CONTINUOUS_BERNOULLI = RuntimeFamily(
     Family("ContinuousBernoulli", (PROBS,), UNIT, "uniform", "Bernoulli for values between 0 and 1"),
     continuous_bernoulli_log_prob,
     continuous_bernoulli_transform,
     tails=lambda value, logits: (_log_share(value, logits), _log_share(1.0 - value, -logits)),
+    quantile=continuous_bernoulli_quantile,
 )
 
 

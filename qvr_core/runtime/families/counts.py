@@ -108,6 +108,7 @@ GEOMETRIC = RuntimeFamily(
     draw=geometric_draw,
     reparameterised=False,
     tails=lambda value, logits: upper_first((value + 1.0) * F.logsigmoid(-logits)),
+    quantile=lambda lower, upper, logits: (upper / F.logsigmoid(-logits) - 1.0).ceil().clamp(min=0.0),
     mean=lambda logits: (-logits).exp(),
 )
 
@@ -176,6 +177,11 @@ def _from_zero(low: Tensor, high: Tensor) -> int:
     return int(high.max()) + 1
 
 
+def discrete_uniform_quantile(lower: Tensor, upper: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    many = high - low + 1.0
+    return arrays.where(lower < upper, low - 1.0 + (many * lower.exp()).ceil(), high - (many * upper.exp()).floor())
+
+
 DISCRETE_UNIFORM = RuntimeFamily(
     Family(
         "DiscreteUniform",
@@ -192,4 +198,5 @@ DISCRETE_UNIFORM = RuntimeFamily(
     reparameterised=False,
     categories=_from_zero,
     tails=discrete_uniform_tails,
+    quantile=discrete_uniform_quantile,
 )

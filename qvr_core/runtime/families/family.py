@@ -48,6 +48,10 @@ class RuntimeFamily:
     inside the support (whole ones of a discrete family, the last left out): what `log_cdf` and its like are made of.
     None for a family without a cdf that can be computed; the facts say so.
 
+    `quantile(lower, upper, *parameters)` is the x whose tails have these logarithms, both in double precision and with
+    all their digits (`tails.from_smaller`); of a discrete family the least whole number up to which so much lies.
+    None where it has no closed form.
+
     `conversions` make a parameter of what may be given in its place under another name, beyond probabilities and
     covariances.
     """
@@ -63,6 +67,7 @@ class RuntimeFamily:
     categories: Callable[..., int] | None = None
     log_table: Callable[..., Tensor] | None = None
     tails: Callable[..., Tails] | None = None
+    quantile: Callable[..., Tensor] | None = None
     bijector: str | None = None
     """The kind of support whose bijector moves a draw, where the facts do not say it."""
     conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])

@@ -35,11 +35,17 @@ def half_cauchy_tails(value: Tensor, scale: Tensor) -> Tails:
     return from_smaller(arrays.atan2(value, scale).log() + log_unit, arrays.atan2(scale, value).log() + log_unit)
 
 
+def half_cauchy_quantile(lower: Tensor, upper: Tensor, scale: Tensor) -> Tensor:
+    angle = 0.5 * math.pi * arrays.minimum(lower, upper).exp()
+    return scale * arrays.where(lower < upper, arrays.tan(angle), 1.0 / arrays.tan(angle))
+
+
 HALF_CAUCHY = RuntimeFamily(
     Family("HalfCauchy", (SCALE,), POSITIVE, "uniform", "absolute value of a centred Cauchy"),
     half_cauchy_log_prob,
     half_cauchy_transform,
     tails=half_cauchy_tails,
+    quantile=half_cauchy_quantile,
     standardised=BY_SCALE,
 )
 
@@ -58,11 +64,17 @@ def cauchy_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
     return from_smaller(arrays.atan2(scale, -beyond).log() - LOG_PI, arrays.atan2(scale, beyond).log() - LOG_PI)
 
 
+def cauchy_quantile(lower: Tensor, upper: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    size = 1.0 / arrays.tan(math.pi * arrays.minimum(lower, upper).exp())
+    return loc + scale * arrays.where(lower < upper, -size, size)
+
+
 CAUCHY = RuntimeFamily(
     Family("Cauchy", (LOC, SCALE), REAL, "uniform", "heavy-tailed, without a mean"),
     cauchy_log_prob,
     cauchy_transform,
     tails=cauchy_tails,
+    quantile=cauchy_quantile,
     standardised=LOCATION_SCALE,
 )
 
@@ -177,11 +189,16 @@ def laplace_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
     return arrays.where(below, tail, rest), arrays.where(below, rest, tail)
 
 
+def laplace_quantile(lower: Tensor, upper: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    return loc + scale * arrays.where(lower < upper, lower + LOG_2, -upper - LOG_2)
+
+
 LAPLACE = RuntimeFamily(
     Family("Laplace", (MEAN, SCALE), REAL, "uniform", "two exponential tails around loc"),
     laplace_log_prob,
     laplace_transform,
     tails=laplace_tails,
+    quantile=laplace_quantile,
     standardised=LOCATION_SCALE,
     mean=lambda loc, scale: loc,
 )
@@ -203,11 +220,17 @@ def gumbel_tails(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
     return lower, arrays.where(z > 30.0, -z, upper)
 
 
+def gumbel_quantile(lower: Tensor, upper: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    # far out the lower tail is 1 but for the upper one, which may underflow: −log(1 − e^u) is e^u
+    return loc - scale * arrays.where(upper < -40.0, upper, (-lower).log())
+
+
 GUMBEL = RuntimeFamily(
     Family("Gumbel", (LOC, SCALE), REAL, "uniform", "maximum of many draws"),
     gumbel_log_prob,
     gumbel_transform,
     tails=gumbel_tails,
+    quantile=gumbel_quantile,
     standardised=LOCATION_SCALE,
     mean=lambda loc, scale: loc + EULER * scale,
 )

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.bijectors import BY_SCALE, LOCATION_SCALE, LOG_LOCATION_SCALE
-from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log_between, normal_tails, upper_first
+from qvr_core.runtime.families.cumulative.tails import (
+    Tails,
+    from_smaller,
+    log_between,
+    normal_tails,
+    upper_first,
+    within,
+)
 from qvr_core.runtime.families.densities import LOG_2, LOG_SQRT_2PI, clamped_unit, inside, normal_log_prob, open_unit
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
@@ -24,6 +31,29 @@ def _normal_link(head: HeadPlan, raw: Tensor) -> Params:
     return loc, positive(scale) * head.scale
 
 
+def log_ndtri(log_p: Tensor) -> Tensor:
+    """Φ⁻¹(exp(log_p)): in the far tail by Newton's method on log Φ, elsewhere directly."""
+    far = log_p < -15.0
+    near = arrays.special.ndtri(arrays.where(far, -15.0, log_p).exp().clamp(max=1.0 - arrays.finfo(log_p.dtype).eps))
+    target = arrays.where(far, log_p, -15.0)
+    z = -(-2.0 * target).sqrt()
+    for _ in range(6):
+        log_cdf = arrays.special.log_ndtr(z)
+        # d log Φ / dz = φ / Φ
+        slope = (-0.5 * z.square() - LOG_SQRT_2PI - log_cdf).exp()
+        z = z - (log_cdf - target) / slope
+    return arrays.where(far, z, near)
+
+
+def _standard_quantile(lower: Tensor, upper: Tensor) -> Tensor:
+    z = log_ndtri(arrays.minimum(lower, upper))
+    return arrays.where(lower < upper, z, -z)
+
+
+def normal_quantile(lower: Tensor, upper: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    return loc + scale * _standard_quantile(lower, upper)
+
+
 def normal_cdf(value: Tensor, loc: Tensor, scale: Tensor) -> Tails:
     return normal_tails((value - loc) / scale)
 
@@ -37,6 +67,7 @@ NORMAL = RuntimeFamily(
     link=_normal_link,
     affine=True,
     tails=normal_cdf,
+    quantile=normal_quantile,
     standardised=LOCATION_SCALE,
     mean=lambda loc, scale: loc,
 )
@@ -57,6 +88,7 @@ LOG_NORMAL = RuntimeFamily(
     log_normal_log_prob,
     log_normal_transform,
     tails=lambda value, loc, scale: normal_cdf(value.log(), loc, scale),
+    quantile=lambda lower, upper, loc, scale: normal_quantile(lower, upper, loc, scale).exp(),
     standardised=LOG_LOCATION_SCALE,
     mean=lambda loc, scale: (loc + 0.5 * scale.square()).exp(),
 )
@@ -77,6 +109,7 @@ LOGIT_NORMAL = RuntimeFamily(
     logit_normal_log_prob,
     logit_normal_transform,
     tails=lambda value, loc, scale: normal_cdf(arrays.logit(value), loc, scale),
+    quantile=lambda lower, upper, loc, scale: normal_quantile(lower, upper, loc, scale).sigmoid(),
 )
 
 
@@ -96,11 +129,23 @@ def half_normal_tails(value: Tensor, scale: Tensor) -> Tails:
     return arrays.where(near, arrays.erf(arrays.where(near, z, 1.0) * math.sqrt(0.5)).log(), lower), upper
 
 
+def half_normal_quantile(lower: Tensor, upper: Tensor, scale: Tensor) -> Tensor:
+    far = -log_ndtri(upper - LOG_2)
+    # near 0 Φ⁻¹ has no digits: Newton's method on erf, which is nearly straight there
+    close = lower < -1.0
+    share = arrays.where(close, lower, -1.0).exp()
+    z = share * math.sqrt(0.5 * math.pi)
+    for _ in range(5):
+        z = z - (arrays.erf(z * math.sqrt(0.5)) - share) * (0.5 * z.square() - LOG_2 + LOG_SQRT_2PI).exp()
+    return scale * arrays.where(close, z, far)
+
+
 HALF_NORMAL = RuntimeFamily(
     Family("HalfNormal", (SCALE,), POSITIVE, "uniform", "absolute value of a centred Normal"),
     half_normal_log_prob,
     half_normal_transform,
     tails=half_normal_tails,
+    quantile=half_normal_quantile,
     standardised=BY_SCALE,
     mean=lambda scale: scale * math.sqrt(2.0 / math.pi),
 )
@@ -134,23 +179,9 @@ def truncated_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor, low: T
     # p = Φ(left) + u (Φ(right) − Φ(left)) relative to Φ(right), which may underflow
     log_right = arrays.special.log_ndtr(right)
     ratio = (arrays.special.log_ndtr(left) - log_right).exp()
-    z = _log_ndtri(log_right + arrays.log(ratio + u * (1.0 - ratio)))
+    z = log_ndtri(log_right + arrays.log(ratio + u * (1.0 - ratio)))
     value = loc + scale * arrays.where(flip, -z, z)
     return arrays.minimum(arrays.maximum(value, low), high)
-
-
-def _log_ndtri(log_p: Tensor) -> Tensor:
-    """Φ⁻¹(exp(log_p)): in the far tail by Newton's method on log Φ, elsewhere directly."""
-    far = log_p < -15.0
-    near = arrays.special.ndtri(arrays.where(far, -15.0, log_p).exp().clamp(max=1.0 - arrays.finfo(log_p.dtype).eps))
-    target = arrays.where(far, log_p, -15.0)
-    z = -(-2.0 * target).sqrt()
-    for _ in range(6):
-        log_cdf = arrays.special.log_ndtr(z)
-        # d log Φ / dz = φ / Φ
-        slope = (-0.5 * z.square() - LOG_SQRT_2PI - log_cdf).exp()
-        z = z - (log_cdf - target) / slope
-    return arrays.where(far, z, near)
 
 
 def truncated_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -166,6 +197,13 @@ def truncated_normal_tails(value: Tensor, loc: Tensor, scale: Tensor, low: Tenso
     start, here, end = (normal_tails(z) for z in (a, (value - loc) / scale, b))
     whole = log_between(start, end)[0]
     return from_smaller(log_between(start, here)[0] - whole, log_between(here, end)[0] - whole)
+
+
+def truncated_normal_quantile(
+    lower: Tensor, upper: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor
+) -> Tensor:
+    start, end = (normal_tails(z) for z in _standard_bounds(loc, scale, low, high))
+    return normal_quantile(*within(start, end, lower, upper), loc, scale)
 
 
 def _truncated_normal_link(head: HeadPlan, raw: Tensor) -> Params:
@@ -198,4 +236,5 @@ TRUNCATED_NORMAL = RuntimeFamily(
     truncated_normal_transform,
     link=_truncated_normal_link,
     tails=truncated_normal_tails,
+    quantile=truncated_normal_quantile,
 )

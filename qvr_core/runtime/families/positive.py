@@ -26,6 +26,7 @@ EXPONENTIAL = RuntimeFamily(
     exponential_log_prob,
     exponential_transform,
     tails=lambda value, rate: upper_first(-rate * value),
+    quantile=lambda lower, upper, rate: -upper / rate,
     standardised=BY_RATE,
     mean=lambda rate: 1.0 / rate,
 )
@@ -133,6 +134,7 @@ WEIBULL = RuntimeFamily(
     weibull_log_prob,
     weibull_transform,
     tails=lambda value, scale, concentration: upper_first(-(concentration * (value.log() - scale.log())).exp()),
+    quantile=lambda lower, upper, scale, concentration: scale * ((-upper).log() / concentration).exp(),
     mean=lambda scale, concentration: scale * arrays.lgamma(1.0 + 1.0 / concentration).exp(),
 )
 
@@ -159,4 +161,5 @@ PARETO = RuntimeFamily(
     pareto_log_prob,
     pareto_transform,
     tails=lambda value, scale, alpha: upper_first(-alpha * arrays.log1p((value - scale) / scale)),
+    quantile=lambda lower, upper, scale, alpha: scale * (-upper / alpha).exp(),
 )

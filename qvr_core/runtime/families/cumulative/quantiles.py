@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
-from qvr_core.runtime.families.cumulative.tails import log_between
+from qvr_core.runtime.families.cumulative.tails import Tails, log_between, within
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import Params
 
@@ -45,55 +45,82 @@ def _each(value: Tensor, noise: Tensor, rank: int) -> Tensor:
 
 
 def _found(family: RuntimeFamily, noise: Tensor, low: Tensor, high: Tensor, parameters: Params) -> Tensor:
-    discrete = family.facts.discrete
-    start = low.ceil() - 1.0 if discrete else low
+    start = low.ceil() - 1.0 if family.facts.discrete else low
     first, last = family.log_tails(start, *parameters), family.log_tails(high, *parameters)
-    whole, _ = log_between(first, last)
-    # each half by the tail in which it has its digits
-    upper = noise > 0.5
-    wanted = whole + arrays.where(upper, arrays.log1p(-noise), noise.log())
-
-    def beyond(value: Tensor) -> tuple[Tensor, Tensor]:
-        """How far the log probability up to a value is past what is wanted, and that probability."""
-        tails = family.log_tails(value, *parameters)
-        mass = arrays.where(upper, log_between(tails, last)[0], log_between(first, tails)[0])
-        return arrays.where(upper, wanted - mass, mass - wanted), mass
-
-    # floats in their order are whole numbers in theirs: bisection finds the size of any
-    largest = arrays.finfo(arrays.float64).max
-    under, over = start.clamp(-largest, largest), high.clamp(-largest, largest)
-    for _ in range(64):
-        near = (
-            over.floor() - under.floor() <= 1.0 if discrete else over - under <= 0.5 * under.abs().maximum(over.abs())
-        )
-        if bool(near.all()):
-            break
-        middle = _middle(under, over)
-        past = beyond(middle)[0] >= 0.0
-        under, over = arrays.where(past, under, middle), arrays.where(past, middle, over)
-    value = over.floor() if discrete else _polished(family, beyond, under, over, parameters)
-    return arrays.where(whole > -math.inf, arrays.minimum(arrays.maximum(value, low), high), math.nan)
+    possible = log_between(first, last)[0] > -math.inf
+    if family.quantile is not None:
+        exact = (parameter.double() for parameter in parameters)
+        value = family.quantile(*within(first, last, noise.log(), arrays.log1p(-noise)), *exact)
+    else:
+        value = _Search(family, noise, start, high, parameters, first, last).root(possible)
+    return arrays.where(possible, arrays.minimum(arrays.maximum(value, low), high), math.nan)
 
 
-def _polished(
-    family: RuntimeFamily,
-    beyond: Callable[[Tensor], tuple[Tensor, Tensor]],
-    under: Tensor,
-    over: Tensor,
-    parameters: Params,
-) -> Tensor:
-    """The root between two values by Newton's method, by halves where a step would leave what is known."""
-    value = under + 0.5 * (over - under)
-    for _ in range(100):
-        gap, mass = beyond(value)
-        under, over = arrays.where(gap < 0.0, value, under), arrays.where(gap < 0.0, over, value)
-        moved = value - gap * (mass - family.log_prob(value, *parameters)).exp()
-        inside = (moved >= under) & (moved <= over)
-        moved = arrays.where(inside, moved, under + 0.5 * (over - under))
-        if bool(((moved - value).abs() <= _ROUNDING * value.abs()).all()):
-            return moved
-        value = moved
-    return value
+@dataclass(frozen=True)
+class _Search:
+    """The values up to which a part of a support holds given shares of it, by their tails."""
+
+    family: RuntimeFamily
+    noise: Tensor
+    start: Tensor
+    high: Tensor
+    parameters: Params
+    first: Tails
+    last: Tails
+
+    def root(self, possible: Tensor) -> Tensor:
+        """The values, where there is anything between the bounds."""
+        discrete = self.family.facts.discrete
+        # floats in their order are whole numbers in theirs: bisection finds the size of any
+        largest = arrays.finfo(arrays.float64).max
+        under, over = self.start.clamp(-largest, largest), self.high.clamp(-largest, largest)
+        rows = possible.nonzero().squeeze(-1)
+        while len(rows):
+            least, most = under[rows], over[rows]
+            if discrete:
+                wide = most.floor() - least.floor() > 1.0
+            else:
+                wide = most - least > 0.5 * least.abs().maximum(most.abs())
+            rows, least, most = rows[wide], least[wide], most[wide]
+            middle = _middle(least, most)
+            past = self._at(rows)._beyond(middle)[0] >= 0.0
+            under[rows], over[rows] = arrays.where(past, least, middle), arrays.where(past, middle, most)
+        return over.floor() if discrete else self._polished(under, over, possible.nonzero().squeeze(-1))
+
+    def _polished(self, under: Tensor, over: Tensor, rows: Tensor) -> Tensor:
+        """The roots between two values by Newton's method, by halves where a step would leave what is known."""
+        value = under + 0.5 * (over - under)
+        for _ in range(100):
+            if not len(rows):
+                break
+            part, here, least, most = self._at(rows), value[rows], under[rows], over[rows]
+            gap, mass, rounding = part._beyond(here)
+            least, most = arrays.where(gap < 0.0, here, least), arrays.where(gap < 0.0, most, here)
+            moved = here - gap * (mass - self.family.log_prob(here, *part.parameters)).exp()
+            inside = (moved >= least) & (moved <= most)
+            moved = arrays.where(inside, moved, least + 0.5 * (most - least))
+            value[rows], under[rows], over[rows] = moved, least, most
+            # what is left of the gap is what the tails have lost
+            rows = rows[((moved - here).abs() > _ROUNDING * here.abs()) & (gap.abs() > rounding)]
+        return value
+
+    def _at(self, rows: Tensor) -> _Search:
+        """The search of some of the draws."""
+        first, last = ((lower[rows], upper[rows]) for lower, upper in (self.first, self.last))
+        parameters = tuple(parameter[rows] for parameter in self.parameters)
+        return _Search(self.family, self.noise[rows], self.start[rows], self.high[rows], parameters, first, last)
+
+    def _beyond(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """How far the log probability up to a value is past what is wanted, that probability, and the rounding of
+        both."""
+        # each half by the tail in which it has its digits
+        upper = self.noise > 0.5
+        whole, _ = log_between(self.first, self.last)
+        wanted = whole + arrays.where(upper, arrays.log1p(-self.noise), self.noise.log())
+        tails = self.family.log_tails(value, *self.parameters)
+        mass = arrays.where(upper, log_between(tails, self.last)[0], log_between(self.first, tails)[0])
+        rounding = 4.0 * arrays.finfo(arrays.float64).eps * arrays.maximum(wanted.abs(), arrays.ones_like(wanted))
+        return arrays.where(upper, wanted - mass, mass - wanted), mass, rounding
 
 
 def _middle(under: Tensor, over: Tensor) -> Tensor:

@@ -67,3 +67,10 @@ def log_between(lower: Tails, upper: Tails) -> tuple[Tensor, Tensor]:
     possible = (whole > -math.inf) & (rest < whole)
     gap = arrays.where(possible, rest, -1.0) - arrays.where(possible, whole, 0.0)
     return arrays.where(possible, arrays.where(possible, whole, 0.0) + log1mexp(gap), -math.inf), gap
+
+
+def within(start: Tails, end: Tails, lower: Tensor, upper: Tensor) -> Tails:
+    """Both tails of the whole at a value that has these tails among what lies from one value to another: sums of
+    positive numbers, so that either has its digits where it is the smaller one."""
+    whole, _ = log_between(start, end)
+    return from_smaller(arrays.logaddexp(start[0], whole + lower), arrays.logaddexp(end[1], whole + upper))
