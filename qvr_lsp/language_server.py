@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from qvr_lsp.documents import Documents
     from qvr_lsp.positions import LineCodec
     from qvr_lsp.runs.fits import Fits
-    from qvr_lsp.runs.priors import Priors
+    from qvr_lsp.runs.live import Live
     from qvr_lsp.runs.processes import Runs
     from qvr_lsp.workspace import QvrWorkspace
 
@@ -127,10 +127,10 @@ class QvrLanguageServer(LanguageServer):
         return Runs(self, self.documents, self.workspace, self.fits)
 
     @cached_property
-    def priors(self) -> Priors:
-        from qvr_lsp.runs.priors import Priors
+    def live(self) -> Live:
+        from qvr_lsp.runs.live import Live
 
-        return Priors(self, self.documents, self.workspace)
+        return Live(self, self.documents, self.workspace)
 
     def made(self, name: str) -> Any:
         """A part of the session where it was used; else None."""
@@ -145,10 +145,10 @@ class QvrLanguageServer(LanguageServer):
         """How many runs are under way."""
         return self.runs.active if self.made("runs") is not None else 0
 
-    def text_changed(self, uri: str) -> None:
-        """What is under way for the text before."""
-        if self.made("priors") is not None:
-            self.priors.edited(uri)
+    def text_changed(self, uri: str, position: types.Position | None = None) -> None:
+        """What is under way for the text before, which was edited at `position`."""
+        if self.made("live") is not None:
+            self.live.edited(uri, position)
 
     def open_workspace(self, params: types.InitializeParams, encoding: types.PositionEncodingKind | str | None) -> None:
         """pygls keeps texts in lines that are not LSP's; this workspace keeps our documents."""
@@ -228,7 +228,7 @@ class QvrLanguageServer(LanguageServer):
         """The editor is gone: end what was started for it.  pygls waits for threads, and closes the socket that others
         use."""
         self.protocol.stop()
-        for part in ("runs", "priors", "data_checks", "documents"):
+        for part in ("runs", "live", "data_checks", "documents"):
             if (made := self.made(part)) is not None:
                 made.stop()
         for task in list(self._background):

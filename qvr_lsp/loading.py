@@ -53,7 +53,7 @@ LATER = (
     "qvr_core.ide.outline",
     "qvr_core.ide.tokens",
     "qvr_core.runs.record.data_preview",
-    "qvr_core.runs.record.prior",
+    "qvr_core.runs.record.live",
     "qvr_core.semantics.programs.parameter_count",
     "qvr_lsp.answers.call_hierarchy",
     "qvr_lsp.answers.columns",
@@ -67,7 +67,7 @@ LATER = (
     "qvr_lsp.answers.settings_problems",
     "qvr_lsp.answers.other_files",
     "qvr_lsp.runs.fits",
-    "qvr_lsp.runs.priors",
+    "qvr_lsp.runs.live",
     "qvr_lsp.runs.processes",
     LIBRARY,
 )

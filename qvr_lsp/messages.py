@@ -57,6 +57,14 @@ class PriorParams:
 
 
 @attrs.frozen(kw_only=True)
+class LiveParams:
+    """qvr/live: the cursor has come to rest at `position`."""
+
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
+
+
+@attrs.frozen(kw_only=True)
 class RunsParams:
     """qvr/runs and `qvr.runs`: of the folder that a file belongs to."""
 
@@ -144,6 +152,7 @@ PARAMS: dict[str, type] = {
     "qvr/model": ModelParams,
     "qvr/dataPreview": DataPreviewParams,
     "qvr/prior": PriorParams,
+    "qvr/live": LiveParams,
     "qvr/runs": RunsParams,
     "qvr/status": Nothing,
     "play/folder": Nothing,

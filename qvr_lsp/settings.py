@@ -18,14 +18,20 @@ KEYS = {
     "diagnostics.fits": "diagnostics_fits",
     "codeLens.enable": "code_lens",
     "run.python": "python",
+    "live": "live",
+    "liveBudget": "live_budget",
     "log.level": "log_level",
     "completion.snippets": "snippets",
 }
 
 
-RANGES: dict[str, tuple[int, int]] = {"diagnostics_maximum": (1, 100_000)}
+BEFORE = "prior.asYouType"
+"""What `live` = prior was called; it is read for one release more."""
+
+RANGES: dict[str, tuple[float, float]] = {"diagnostics_maximum": (1, 100_000), "live_budget": (0.1, 10.0)}
 CHOICES: dict[str, tuple[str, ...]] = {
     "diagnostics_mode": ("push", "pull"),
+    "live": ("off", "prior", "posterior"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 
@@ -36,6 +42,8 @@ class Settings:
 
     `diagnostics_mode` is 'push' (published after each edit, by default: nothing is faster) or 'pull' (the editor asks).
     `python` is the interpreter that runs are started with; empty: the server's own.
+    `live` is what is drawn while somebody types: 'off', 'prior' or 'posterior', the latter for at most `live_budget`
+    seconds.
     """
 
     diagnostics_mode: str = "push"
@@ -49,6 +57,8 @@ class Settings:
     diagnostics_fits: bool = True
     code_lens: bool = True
     python: str = ""
+    live: str = "off"
+    live_budget: float = 2.0
     log_level: str = "warning"
     snippets: bool = True
 
@@ -59,8 +69,16 @@ class Settings:
         settings = base or Settings()
         kinds = {field.name: type(getattr(settings, field.name)) for field in fields(Settings)}
         found = {KEYS[key]: value for key, value in flattened(given) if key in KEYS}
+        if asks_as_before(given) and found.get("live", "off") == "off":
+            found["live"] = "prior"
+        found = {name: float(one) if (kinds[name], type(one)) == (float, int) else one for name, one in found.items()}
         good = {name: within(name, value) for name, value in found.items() if type(value) is kinds[name]}
         return replace(settings, **{name: value for name, value in good.items() if value is not None})
+
+
+def asks_as_before(given: dict[str, Any]) -> bool:
+    """Whether the setting is on that `live` has replaced."""
+    return dict(flattened(given)).get(BEFORE) is True
 
 
 def within(name: str, value: Any) -> Any:

@@ -31,7 +31,7 @@ from typing import Any
 from qvr_core.runs.record.store import process_start
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ("qvr_core.cli", "qvr_core.runs.worker", "qvr_core.runs.worker.prior")
+MODULES = ("qvr_core.cli", "qvr_core.runs.worker", "qvr_core.runs.worker.live")
 LAUNCHERS = ("qvr_core.runs.client.launch", "torch.distributed.run")
 """What starts a team: their threads serve its store, and hold no lock that a process of the team wants."""
 SCRIPTS = ("tests.runs.fit.step_of_a_team", "tests.runs.fit.killed_chains")

@@ -17,9 +17,9 @@ from qvr_lsp.features import document_symbols as document_symbols
 from qvr_lsp.features import formatting as formatting
 from qvr_lsp.features import hover as hover
 from qvr_lsp.features import inlay_hints as inlay_hints
+from qvr_lsp.features import live as live
 from qvr_lsp.features import model as model
 from qvr_lsp.features import navigation as navigation
-from qvr_lsp.features import prior as prior
 from qvr_lsp.features import ranges as ranges
 from qvr_lsp.features import rename as rename
 from qvr_lsp.features import semantic_tokens as semantic_tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from lsprotocol import types
@@ -9,8 +10,10 @@ from lsprotocol import types
 from qvr_lsp import logs
 from qvr_lsp.language_server import QvrLanguageServer, server, unless_refused
 from qvr_lsp.serialising import Json
-from qvr_lsp.settings import Settings
+from qvr_lsp.settings import BEFORE, Settings, asks_as_before
 from qvr_lsp.uris import path_of
+
+log = logging.getLogger("qvr.settings")
 
 
 async def read_settings(ls: QvrLanguageServer) -> None:
@@ -22,13 +25,22 @@ async def read_settings(ls: QvrLanguageServer) -> None:
 
 def apply(ls: QvrLanguageServer, given: Json) -> None:
     """Take new settings, and show what they change."""
+    note_older(given)
     before, ls.settings = ls.settings, Settings.read(given, ls.settings)
     if ls.settings == before:
         return
     logs.to_editor(ls, ls.settings.log_level)
+    if any(getattr(ls.settings, name) != getattr(before, name) for name in ("live", "live_budget", "python")):
+        ls.live.settings_changed()
     for document in ls.documents:
         ls.documents.republish(document.uri)
     ls.refresh("inlay_hint", "code_lens")
+
+
+def note_older(given: Json) -> None:
+    """A setting that has another name now."""
+    if asks_as_before(given):
+        log.warning('the setting qvr.%s is qvr.live = "prior" now; the next release reads it no more', BEFORE)
 
 
 @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
@@ -61,4 +73,5 @@ def did_change_files(ls: QvrLanguageServer, params: types.DidChangeWatchedFilesP
         if path is not None and path.suffix == ".qvr":
             ls.documents.imports.on_disk(path)
     ls.data_checks.ask_all()
+    ls.live.again_all()
     ls.refresh("code_lens", "diagnostics")

@@ -26,6 +26,7 @@ def publish(ls: QvrLanguageServer, document: Document) -> None:
     Loading.soon(ls, AFTER_FILE)
     ls.data_checks.follow(document)
     ls.fits.follow(document)
+    ls.live.follow(document)
     if pull_only(ls):
         return
     converted = document.conversions.of(ls, document.uri, document.snapshot)
@@ -43,12 +44,14 @@ def publish_settings(ls: QvrLanguageServer, document: SettingsDocument) -> None:
     found = [problem.diagnostic for problem in problems(ls, document)]
     ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, document.version))
     ls.data_checks.ask_all()
+    ls.live.again_all()
 
 
 def items(ls: QvrLanguageServer, document: Document) -> list[Json]:
     """The diagnostics of an open document, those of its data and failures of runs included."""
     ls.data_checks.follow(document)
     ls.fits.follow(document)
+    ls.live.follow(document)
     found = document.conversions.of(ls, document.uri, document.snapshot)
     return [*(item.item for item in found), *beside(ls, document)]
 

@@ -22,8 +22,8 @@ def hover(ls: QvrLanguageServer, document: View, params: types.HoverParams) -> t
     from qvr_lsp.answers.markup import HOVER, markup
 
     uri = document.uri
-    prior = ls.priors.about(uri, document.snapshot)
-    held = (ls.data_checks.about(uri), ls.fits.about(uri), prior)
+    live = ls.live.about(uri, document.snapshot)
+    held = (ls.data_checks.about(uri), ls.fits.about(uri), live)
     answer = hover(document.snapshot, document.cursor(params.position), held, at_hand())
     if answer is None:
         return None

@@ -11,7 +11,10 @@ from qvr_lsp.language_server import QvrLanguageServer, server
 from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from qvr_core.ide.answers import InlayHint
+    from qvr_core.runs.record.fitted import Beside
     from qvr_lsp.documents import View
 
 LSP_KINDS = {"type": 1, "pipeline": 1, "hole": 1, "direction": 2, "parameter": 2}
@@ -36,11 +39,9 @@ def inlay_hints(ls: QvrLanguageServer, document: View, params: types.InlayHintPa
     found = inlays(document.snapshot, stretch)
     hints = [hint_json(document, hint) for hint in found if hint.kind in shown]
     if ls.settings.inlay_posterior:
-        beside = list(ls.fits.beside(document.uri, document.snapshot))
-        fitted = {one.cursor for one in beside}
-        # a posterior's hover has the prior as well
-        prior = ls.priors.beside(document.uri, document.snapshot)
-        beside += [one for one in prior if one.cursor not in fitted]
+        beside = with_live(
+            ls.fits.beside(document.uri, document.snapshot), ls.live.beside(document.uri, document.snapshot)
+        )
         hints += [
             {
                 "position": document.position_json(one.cursor),
@@ -52,6 +53,17 @@ def inlay_hints(ls: QvrLanguageServer, document: View, params: types.InlayHintPa
             if stretch.start <= one.cursor <= stretch.end
         ]
     return hints
+
+
+def with_live(fitted: Iterable[Beside], live: Iterable[Beside]) -> list[Beside]:
+    """The figures of runs, and what is drawn as somebody types: a step has one or the other.  A run of the text as it
+    is has the better ones; of an older text those of the posterior are."""
+    of_runs, of_live = {one.cursor: one for one in fitted}, {one.cursor: one for one in live}
+    for cursor, one in of_live.items():
+        run = of_runs.get(cursor)
+        if run is None or (run.older and one.drawn == "live" and not one.older):
+            of_runs[cursor] = one
+    return list(of_runs.values())
 
 
 def hint_json(document: View, hint: InlayHint) -> Json:

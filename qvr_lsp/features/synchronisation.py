@@ -10,7 +10,9 @@ from qvr_lsp.language_server import QvrLanguageServer, server
 @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
 def did_change(ls: QvrLanguageServer, params: types.DidChangeTextDocumentParams) -> None:
     """its edits, applied in order"""
-    ls.text_changed(params.text_document.uri)
+    last = params.content_changes[-1] if params.content_changes else None
+    place = last.range.start if isinstance(last, types.TextDocumentContentChangePartial) else None
+    ls.text_changed(params.text_document.uri, place)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)

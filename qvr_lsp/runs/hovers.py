@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from qvr_core.ide.prose import Code, Listing, Prose, prose
 from qvr_core.runs.record.fitted import Fitted, blocks, coarse, give_or_take, shown
-from qvr_core.runs.record.prior import PriorDrawn
+from qvr_core.runs.record.live import Drawn
 from qvr_core.runs.record.summary import Element, SiteSummary
 
 MOST_LISTED = 8
@@ -19,13 +19,19 @@ def about(fit: Fitted) -> dict[str, Prose]:
     return {name: _about(head, site, "posterior") for name, site in fit.sites.items() if site.elements}
 
 
-def about_prior(found: PriorDrawn) -> dict[str, Prose]:
-    """The same of draws from the prior, with what is to be said of an observed step."""
+def about_drawn(found: Drawn) -> dict[str, Prose]:
+    """The same of draws that were made as somebody types, with what is to be said of an observed step."""
     if found.summary is None:
         return {}
-    head = f"Prior, {found.summary.draws:,} draws:"
+    made, drawn = f"{found.summary.draws:,} draws", "prior" if found.method == "prior" else "posterior"
+    if found.method == "prior":
+        head = f"Prior, {made}:"
+    elif found.method == "pathfinder":
+        head = f"Live posterior, Pathfinder's approximation, {made}:"
+    else:
+        head = f"Live posterior, {found.summary.chains} chains of {made}:"
     sites = (site for site in found.summary.sites if site.elements)
-    return {site.name: prose(_about(head, site, "prior"), found.outside.get(site.name, "")) for site in sites}
+    return {site.name: prose(_about(head, site, drawn), found.outside.get(site.name, "")) for site in sites}
 
 
 def _about(head: str, site: SiteSummary, drawn: str) -> Prose:

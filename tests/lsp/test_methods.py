@@ -325,6 +325,8 @@ async def test_own_requests(client: LanguageClient) -> None:
     assert isinstance(runs, list)
     with pytest.raises(JsonRpcException, match="there is no program `nothing` here"):
         await client.protocol.send_request_async("qvr/prior", {"textDocument": {"uri": URI}, "program": "nothing"})
+    place = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
+    assert await client.protocol.send_request_async("qvr/live", place) is None
 
 
 async def test_data_are_shown_before_a_run(client: LanguageClient, tmp_path: Path) -> None:

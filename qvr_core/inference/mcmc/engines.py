@@ -150,6 +150,8 @@ class Compiled:
         """Transitions of each chain; those that are given out follow."""
         self.ended = ended
         self.every = every or self.total
+        self.longest = LONG_SLICE
+        """Seconds that a slice should take at most."""
 
     def slices(self) -> Iterator[Slice]:
         """The transitions of all chains that are still to be made, many at a time; fewer where `ended` says that it is
@@ -164,7 +166,7 @@ class Compiled:
                 parts = list(run(lambda chain, count=count: chain.advance(count), self.chains))
                 seconds = time.perf_counter() - began
                 # how long slices are changes no draw
-                size = max(1, size // 2) if seconds > LONG_SLICE else min(SLICE, size * 2)
+                size = max(1, size // 2) if seconds > self.longest else min(SLICE, size * 2)
                 positions = np.stack([part[0] for part in parts])
                 reports = np.stack([part[1] for part in parts])
                 self.done += count

@@ -75,15 +75,21 @@ def starts(density: Density, begins: Sequence[Array], generators: Sequence[np.ra
     The numbers of a path come from its own generator, those of the resampling from the first.
     """
     pools = [path(density, q, generator) for q, generator in zip(begins, generators, strict=True)]
+    drawn = resampled(pools, len(begins), generators[0])
+    return None if drawn is None else list(drawn)
+
+
+def resampled(pools: Sequence[tuple[Array, Array]], count: int, generator: np.random.Generator) -> Array | None:
+    """Draws (count, D) of what paths have found, by their importance weights; None where fewer have any."""
     drawn = np.concatenate([positions for positions, _ in pools])
     log_weights = np.concatenate([weights for _, weights in pools])
     good = np.isfinite(log_weights)
-    if good.sum() < len(begins):
+    if good.sum() < count:
         return None
     drawn, log_weights = drawn[good], truncated(log_weights[good])
     # exponential waiting times at rates that are the weights: the first come are drawn without replacement
-    waits = np.log(generators[0].standard_exponential(len(log_weights))) - log_weights
-    return [drawn[number] for number in np.argsort(waits)[: len(begins)]]
+    waits = np.log(generator.standard_exponential(len(log_weights))) - log_weights
+    return drawn[np.argsort(waits)[:count]]
 
 
 def truncated(log_weights: Array) -> Array:
@@ -94,8 +100,8 @@ def truncated(log_weights: Array) -> Array:
     return np.minimum(log_weights, mean + 0.5 * math.log(count))
 
 
-def path(density: Density, q: Array, generator: np.random.Generator) -> tuple[Array, Array]:
-    """Draws (POOL_DRAWS, D) of the best approximation on the way up from a start, and log p − log q of each; none where
+def path(density: Density, q: Array, generator: np.random.Generator, draws: int = POOL_DRAWS) -> tuple[Array, Array]:
+    """Draws (draws, D) of the best approximation on the way up from a start, and log p − log q of each; none where
     there is no approximation with a finite bound."""
     best, best_bound = None, -math.inf
     for normal in approximations(climb(density, q)):
@@ -104,7 +110,7 @@ def path(density: Density, q: Array, generator: np.random.Generator) -> tuple[Ar
             best, best_bound = normal, bound
     if best is None:
         return np.zeros((0, len(q))), np.zeros(0)
-    return _log_weights(density, best, POOL_DRAWS, generator)
+    return _log_weights(density, best, draws, generator)
 
 
 def _log_weights(density: Density, normal: Normal, count: int, generator: np.random.Generator) -> tuple[Array, Array]:

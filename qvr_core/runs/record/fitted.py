@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from qvr_core.analysis import LocatedDiagnostic, LocatedFix, Snapshot, TextEdit
 from qvr_core.runs.record.files import DamagedFile
@@ -143,6 +143,10 @@ class Beside:
     cursor: Cursor
     text: str
     tooltip: str
+    older: bool = False
+    """Whether the program has changed since."""
+    drawn: Literal["run", "live", "prior"] = "run"
+    """Where the figures are from."""
 
 
 def beside(fit: Fitted, snapshot: Snapshot) -> list[Beside]:
@@ -163,7 +167,7 @@ def beside(fit: Fitted, snapshot: Snapshot) -> list[Beside]:
             figure(fit.sites[name]) if len(names) == 1 else f"{name} {figure(fit.sites[name])}" for name in names
         ]
         text = ", ".join(figures) + (" · of an older text" if older else "")
-        shown.append(Beside(snapshot.range(Origin(unit, Span(end, end))).start, text, note))
+        shown.append(Beside(snapshot.range(Origin(unit, Span(end, end))).start, text, note, older))
     return shown
 
 

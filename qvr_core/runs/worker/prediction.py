@@ -38,6 +38,7 @@ from qvr_core.runtime.programs.labelled.axes import site_axes, state_axes
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.semantics.file.open_sets import KnownSet
+from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.model.steps import LetModel, ObserveModel
 from qvr_core.semantics.types.walk import sites
 
@@ -64,10 +65,12 @@ class Drawn:
 def from_prior(job: Job, draws: int, seed: int, *, most: int | None = None) -> Drawn:
     """Latents, kept lets, observed and predicted steps by the prior alone, on a run's data; fewer draws where these
     times the observed numbers would be more than `most`.  Raises `Refused`, `DataProblem`, `RuntimeProblem`."""
-    prepared = prepare(job, analysed(job))
-    if any(True for _ in prepared.model.parameters()):
-        message = f"`{prepared.program.name}` has parameters that are fitted, so its prior says nothing of its data"
+    snapshot = analysed(job)
+    program = chosen(job, snapshot.model)
+    if parameter_count(snapshot.model, program):
+        message = f"`{program.name}` has parameters that are fitted, so its prior says nothing of its data"
         raise Refused("no-prior", message, fixes=("Draw from a fit: leave --prior out", "Put priors on its weights"))
+    prepared = prepare(job, snapshot)
     x, observations = prepared.move(prepared.train.batch(arrays.arange(prepared.train.rows)))
     given = Given(prepared.model, x, observations)
     if most is not None:
