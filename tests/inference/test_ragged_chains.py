@@ -148,6 +148,35 @@ def test_a_recursion_over_an_observed_chain_stops_where_it_ends() -> None:
     assert run.output.isnan()[0].tolist() == Y.isnan().tolist()  # pyright: ignore
 
 
+@pytest.mark.parametrize("start", ["z[g, 0]", "(z[g, 0], 0.5 * z[g, 1])"])
+def test_what_a_recursion_starts_from_need_not_exist_where_its_chain_has_no_such_element(start: str) -> None:
+    lag = 2 if start.startswith("(") else 1
+    body = f"""
+    sample z[g : Subject, t : Time] <- Normal(0.0, 1.0) [lengths=n]
+    let a[g : Subject, t : Time] = 0.5 * a[g, t - {lag}] + z[g, t] from {start}
+    sample h[g : Subject, t : Time] <- Normal(h[g, t - 1], 1.0) [lengths=n] from Normal(z[g, 0], 2.0)
+    observe y[g : Subject, t : Time] <- Normal(a[g, t] + h[g, t], 0.5) [lengths=n]
+    return a
+"""
+    z = doubles([[0.4, -0.6, 0.3, 1.0], [0.9, NAN, NAN, NAN]])
+    for counts in ([4, 1], [4, 0], [1, 0], [0, 0]):
+        there = torch.arange(4) < torch.tensor(counts).unsqueeze(-1)
+        drawn = {name: torch.where(there, value.nan_to_num(0.7), NAN) for name, value in (("z", z), ("h", H), ("y", Y))}
+        wanted = 0.0
+        for row, many in enumerate(counts):
+            zs, hs, ys = (drawn[name][row, :many].tolist() for name in "zhy")
+            a = list[float]()
+            for at in range(many):
+                first = zs[0] if lag == 1 or at == 0 else 0.5 * zs[at]
+                a.append(first if at < lag else 0.5 * a[at - lag] + zs[at])
+            before = zip([zs[0], *hs[:-1]] if many else [], hs, strict=True)
+            wanted += sum(stats.norm.logpdf(h, m, 1.0 if at else 2.0) for at, (m, h) in enumerate(before))
+            wanted += sum(stats.norm.logpdf(one) for one in zs)
+            wanted += sum(stats.norm.logpdf(y, m + h, 0.5) for y, m, h in zip(ys, a, hs, strict=True))
+        found = made(body).log_joint(None, {**drawn, "n": torch.tensor(counts)})
+        assert float(found) == pytest.approx(float(wanted), abs=1e-10)
+
+
 def test_a_single_chain_takes_a_number() -> None:
     body = """
     sample h[t : Time] <- Normal(h[t - 1], 1.0) [lengths=2] from Normal(0.0, 1.0)

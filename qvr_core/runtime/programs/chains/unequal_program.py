@@ -23,12 +23,18 @@ from qvr_core.semantics.types.walk import all_steps
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """A place of the step `reader` that values tell: for each element, whether what it reads of `name` exists."""
+    """A place of the step `reader` that values tell: for each element, whether what it reads of `name` exists.
+
+    Where it is one place for the `whole` of a chain, a chain without elements reads it not, nor, in a `from`, one that
+    ends before the element `start`.
+    """
 
     reader: str
     name: str
     there: Evaluate
     behind: int
+    start: int | None
+    whole: bool
 
 
 class UnequalNames:
@@ -67,6 +73,9 @@ class UnequalNames:
         there = self.lengths[lengths_text(self.known[place.name].lengths)](frame).there
         frame.bound[_there(place.name)] = Cell(there.long().reshape(*there.shape, *(1,) * place.behind), False)
         found = place.there(frame).value
+        if place.whole:
+            own = self.lengths[lengths_text(self.known[place.reader].lengths)](frame).there[..., place.start or 0]
+            found = (found != 0) | ~own.reshape(*own.shape, *(1,) * (found.ndim - own.ndim))
         if not bool(found.all()):
             at = (found == 0).nonzero()[0].tolist()[: found.ndim - place.behind]
             where = f", for its element {at}," if at else ""
@@ -81,10 +90,10 @@ class UnequalNames:
         return list(self._looked_up())
 
     def _looked_up(self) -> Iterator[LookedUp]:
-        for reader, index in looked_up(list(all_steps(self.program.steps)), self.known):
+        for reader, index, start, whole in looked_up(list(all_steps(self.program.steps)), self.known):
             base, name, behind = _of_there(index.base, self.known)
             there = compile_expr(replace(index, base=base), self.sites[0].parts)
-            yield LookedUp(reader, name, there, behind)
+            yield LookedUp(reader, name, there, behind, start, whole)
 
 
 def _there(name: str) -> str:

@@ -7,9 +7,11 @@ that data tell (`h[subject[i], time[i]]`) is looked at when it runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.chain_starts import draws_of, values_of
 from qvr_core.semantics.types.diagnostics import Origin, Related
 from qvr_core.semantics.types.model.expressions import (
     Arrange,
@@ -24,6 +26,7 @@ from qvr_core.semantics.types.model.expressions import (
 )
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
+    IndexedValue,
     LetModel,
     MarginalizeModel,
     ObserveModel,
@@ -61,7 +64,8 @@ class Read:
     """A place that reads such a name.
 
     `along` has for each axis the index that runs there, None where none does.  `index` is the expression where the last
-    axis is looked up by values.  `guards` are the conditions that hold.
+    axis is looked up by values.  `guards` are the conditions that hold.  In a `from`, `start` is the place of the first
+    element that it is for.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Read:
     along: tuple[str | None, ...]
     index: Index | None
     guards: frozenset[Guard]
+    start: int | None = None
 
 
 def lengths_text(value: Expr) -> str:
@@ -195,8 +200,22 @@ def _running(expr: Expr) -> Iterator[str]:
 
 def reads(step: StepModel, known: Mapping[str, Counted]) -> Iterator[Read]:
     """The places of a step that read a name with lengths."""
+    starts = starts_of(step)
     for value in values(step):
-        yield from _within(value, known, frozenset())
+        start = next((at for at, one in starts if one is value), None)
+        yield from (replace(read, start=start) for read in _within(value, known, frozenset()))
+
+
+def starts_of(step: StepModel) -> list[tuple[int, Expr]]:
+    """What the first elements of a recursion are made of, with the place of the first element that it is for."""
+    match step:
+        case LetModel(indexed=IndexedValue(starts=starts)):
+            return [each for start in starts for each in enumerate(start)]
+        case SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site) if site.chain is not None:
+            drawn = [(at, value) for at, draw in enumerate(draws_of(site.chain.start)) for _, value in draw.args]
+            return [*enumerate(values_of(site.chain.start)), *drawn]
+        case _:
+            return []
 
 
 def _within(expr: Expr, known: Mapping[str, Counted], guards: frozenset[Guard]) -> Iterator[Read]:
@@ -263,11 +282,18 @@ def _bare(expr: Expr) -> Expr:
     return expr
 
 
-def looked_up(steps: Sequence[StepModel], known: Mapping[str, Counted]) -> Iterator[tuple[str, Index]]:
-    """Of each step the places that values tell, which only a run can look at."""
+def looked_up(
+    steps: Sequence[StepModel], known: Mapping[str, Counted]
+) -> Iterator[tuple[str, Index, int | None, bool]]:
+    """Of each step the places that values tell, which only a run can look at: the step, the place, the first element
+    that it is for where it stands in a `from`, and whether it is one place for the whole chain of a step that has
+    lengths itself."""
     for step in steps:
-        name = _names(step)[0]
-        yield from ((name, read.index) for read in reads(step, known) if read.index is not None)
+        name, running = _names(step)[0], tuple(index.name for index in _indices(step))
+        for read in reads(step, known):
+            if read.index is not None:
+                whole = _own(step, known) is not None and set(_running(read.index)) == set(running[:-1])
+                yield name, read.index, read.start, whole
 
 
 def _names(step: StepModel) -> tuple[str, ...]:
