@@ -189,7 +189,9 @@ class Given:
         latent = [name for name, site in model.sites.items() if site.kind == "sample" and name not in data]
         later = [*self.observed_steps, *model.predicted]
         generator = arrays.Generator(self._device()).manual_seed(number)
-        anew = (drawn_anew(observed), keep([*lets, *model.predicted]), predicting)
+        # the rows of an input stand in the data as often as there are draws
+        begun = observed if model.input(self.x) is None else {}
+        anew = (drawn_anew(observed, begun), keep([*lets, *model.predicted]), predicting)
         asked = (densities(False), *anew, seed(generator))
 
         def read(run: Execution) -> Made:

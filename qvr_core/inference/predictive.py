@@ -104,7 +104,7 @@ class Predictive:
         latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
         proposal = [] if self.guide is None else [self.guide.propose(each, generator)]
         asked = (condition(given), substitute(latents), *proposal, by_rows(each), seed(generator))
-        run = model.run(value, *asked, *self._handlers(), drawn_anew(self._loaded(given)))
+        run = model.run(value, *asked, *self._handlers(), drawn_anew(*self._loaded(given)))
         kept = {n: v for n, v in _values(run).items() if self.return_sites is None or n in self.return_sites}
         shape = (count,) if value is None else (count, rows)
         return {
@@ -129,10 +129,13 @@ class Predictive:
                 message = f"`{self.model.name}`: `{name}` is predicted from `{lacking[0]}`: give its observed values"
                 raise self.model.placed(InputProblem(message, site=name))
 
-    def _loaded(self, given: Collection[str]) -> list[str]:
-        """The observed steps whose data the program was loaded with, which a draw from the prior is not told."""
-        prior = not self.samples and self.guide is None
-        return [name for name in Given(self.model, None, {}).observed_data() if prior and name not in given]
+    def _loaded(self, given: Collection[str]) -> tuple[list[str], dict[str, Tensor]]:
+        """The observed steps whose data the program was loaded with, of which a draw from the prior is told only those
+        first elements that nothing draws; and these data."""
+        if self.samples or self.guide is not None:
+            return [], {}
+        loaded = {n: v for n, v in Given(self.model, None, {}).observed_data().items() if n not in given}
+        return list(loaded), {} if self.model.program.uses_input else loaded
 
     def _handlers(self) -> list[Handler]:
         """What an execution is asked for; `predict` steps cost nothing where nobody wants them."""

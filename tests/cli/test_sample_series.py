@@ -124,6 +124,17 @@ def test_without_a_start_the_first_values_are_those_of_the_table(folder: Path) -
     assert "Give the data a column `sales`" in refused.output
 
 
+def test_a_prior_of_a_series_begins_with_the_first_values_of_its_data(folder: Path) -> None:
+    Path("two.qvr").write_text(TWO.replace(" from Normal(0.0, 1.0)", "") + "export p\n")
+    done = qvr("sample", "two.qvr", "--prior", "--data", "csv:d.csv", "--draws", "400", "-o", "prior.npz")
+    assert done.exit_code == 0, done.output
+    drawn = np.load("prior.npz")
+    sales, phi = drawn["sales"], drawn["phi"]
+    np.testing.assert_allclose(sales[:, :2], np.broadcast_to(SALES[:2], (400, 2)), rtol=1e-6)
+    noise = sales[:, 2:] - phi[:, :1] * sales[:, 1:-1] - phi[:, 1:] * sales[:, :-2]
+    assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
+
+
 def test_a_column_without_values_is_none_and_one_with_some_is_refused(folder: Path) -> None:
     fit(series(True))
     Path("empty.csv").write_text("sales,promo\n,1\n,0\n")

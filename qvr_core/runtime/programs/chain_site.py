@@ -367,11 +367,14 @@ class ChainSite(FamilySite):
         return found
 
     def first_values(self, frame: Frame) -> list[Tensor]:
-        """The first elements that `from` gives, each (B, *sizes) with its axis of length 1."""
+        """The first elements that `from` gives, or else the data, each (B, *sizes) with its axis of length 1."""
+        if not self.first and (begun := frame.begun(self.name)) is not None:
+            value = self._fit(begun, frame)
+            return [value.narrow(self.axis + 1, at, 1) for at in range(self.lag)]
         if not self.first:
             raise NoDensity(
                 f"{self.where.program}: nothing says how the first {self.lag} of `{self.name}` are drawn; "
-                "give `from` a family",
+                "give `from` a family, or the data, whose first elements they are",
                 site=self.name,
             )
         cells = [value(frame) for value in self.first]

@@ -179,6 +179,7 @@ class Request:
     predicting: bool = False
     redraw: bool = False
     anew: frozenset[str] = frozenset()
+    begun: Mapping[str, Value] = field(default_factory=dict)
     argument_of: str = ""
     states: bool = False
 

@@ -89,6 +89,14 @@ class Frame:
         self.given[name] = cell
         return cell
 
+    def begun(self, name: str) -> Cell | None:
+        """The data whose first elements an observed chain that is drawn begins with, or None."""
+        if self.parent is not None:
+            above = self.parent.begun(name)
+            return None if above is None else repeat_rows(above, self.repeated)
+        value = self.request.begun.get(name)
+        return None if value is None else self._cell(name, value)
+
     @contextmanager
     def hidden(self, names: Collection[str]) -> Generator[None]:
         """The given values of these steps put away while they are drawn; what follows reads them again."""

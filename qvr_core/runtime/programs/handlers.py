@@ -92,11 +92,12 @@ def redraw(request: Request) -> None:
     request.redraw = True
 
 
-def drawn_anew(names: Collection[str]) -> Handler:
-    """Draw these observed steps, whatever data the program was loaded with."""
+def drawn_anew(names: Collection[str], begun: Mapping[str, Any] | None = None) -> Handler:
+    """Draw these observed steps, whatever data the program was loaded with; first elements that nothing draws are those
+    of `begun`, the whole data by name."""
 
     def handle(request: Request) -> None:
-        request.anew = frozenset(names)
+        request.anew, request.begun = frozenset(names), begun or {}
 
     return handle
 

@@ -10,7 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, Window
+from qvr_core.semantics.types.model.expressions import (
+    Arrange,
+    Bound,
+    Builtin,
+    Constant,
+    Data,
+    Expr,
+    Index,
+    IndexValue,
+    Window,
+)
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, RunningIndex, SampleModel, StepModel
@@ -54,9 +64,27 @@ def _reads(expr: Expr) -> Iterator[Read]:
                 yield Read(inner.name, inner.origin, back)
             else:
                 yield from _reads(inner)
+        case Index(base=Bound(name=name, origin=origin) | Data(name=name, origin=origin), indices=indices):
+            # along one axis by the index itself (`r[g[i, t], t - 1]`), along the others by values
+            yield Read(name, origin, max((back for one in indices if (back := _back(one)) is not None), default=None))
+            for part in indices:
+                yield from _reads(part)
         case _:
             for part in operands(expr):
                 yield from _reads(part)
+
+
+def _back(index: Expr) -> int | None:
+    """How many elements back a place is: 1 of `t - 1`; None of one that values tell."""
+    match index:
+        case Arrange(base=base):
+            return _back(base)
+        case IndexValue():
+            return 0
+        case Builtin(function="sub", args=(IndexValue(), Constant(value=int(shift)))) if shift >= 0:
+            return shift
+        case _:
+            return None
 
 
 def groups(program: Program) -> tuple[Group, ...]:

@@ -37,6 +37,13 @@ program panel : Time -> Real 1
     observe y[t : Time, g : Group] <- Normal(m[g, t], 1.0)
     return m
 
+program neighbours : Time -> Real 1
+    data near : Group * Time -> Group
+    sample a <- Normal(0.0, 0.3)
+    let m[g : Group, t : Time] = a * m[near[g, t], t - 1] + 0.5 * y[near[g, t], t - 1] from a
+    observe y[g : Group, t : Time] <- Normal(m[g, t], 1.0)
+    return m
+
 program two : Time -> Real 1
     observe x[t : Time] <- Normal(0.5 * y[t - 1], 1.0) from Normal(0.0, 1.0)
     observe y[t : Time] <- Normal(x[t], 0.1)
@@ -70,6 +77,17 @@ def test_a_draw_follows_its_recursion() -> None:
     torch.testing.assert_close(v, torch.stack(wanted, -1))
     torch.testing.assert_close(run.output[1], v.mean(-1))
     torch.testing.assert_close(run.sites["y"].log_prob, Normal(mu.unsqueeze(-1), v.sqrt()).log_prob(y).sum(-1))
+
+
+def test_a_draw_follows_a_recursion_that_reads_the_past_of_another_series() -> None:
+    near = torch.randint(0, 2, (2, 12), generator=torch.Generator().manual_seed(1))
+    run = _drawn("neighbours", 3, condition({"near": near}))
+    a, y, m = run.sites["a"].value, run.sites["y"].value, run.output
+    assert torch.allclose(m[:, :, 0], a.unsqueeze(-1).expand(3, 2))
+    for t in range(1, 12):
+        wanted = a.unsqueeze(-1) * m[:, near[:, t], t - 1] + 0.5 * y[:, near[:, t], t - 1]
+        assert torch.allclose(m[:, :, t], wanted, atol=1e-6)
+    assert y.std() > 0.5
 
 
 @pytest.mark.parametrize("name", ["garch", "leverage", "panel", "two"])
