@@ -88,8 +88,7 @@ def gamma(x: float, a: float, b: float) -> float:
 
 
 def _t_lower(z: float, df: float) -> float:
-    # by the incomplete beta function, which keeps its digits in the tail
-    tail = 0.5 * float(special.betainc(0.5 * df, 0.5, df / (df + z * z)))
+    tail = float(special.stdtr(df, -abs(z)))  # the incomplete beta function loses digits at hundreds of degrees
     return tail if z <= 0.0 else 1.0 - tail
 
 

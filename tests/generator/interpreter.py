@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.generator.elementary import logsumexp
 from tests.generator.expressions import Def, Expr
@@ -222,7 +224,8 @@ class Interpreter:
         return each + (math.lgamma(step.event + 1.0) if step.shown.startswith("Ordered") else 0.0)
 
     def _parameters(self, draw: Draw) -> list[float]:
-        return [self._argument(each) for each in draw.arguments]
+        kinds = [kind for _, kind in draw.row.parameters]
+        return [settled(self._argument(each), kind) for each, kind in zip(draw.arguments, kinds, strict=True)]
 
     def _argument(self, each: Expr) -> float:
         return each.values(self) if isinstance(each, Vec) else each.value(self)  # pyright: ignore[reportReturnType]
@@ -311,3 +314,12 @@ def _sum(terms: list[float]) -> float:
     if any(math.isinf(term) or math.isnan(term) for term in terms):
         return sum(terms)
     return math.fsum(terms)
+
+
+def settled(value: Any, kind: str) -> Any:
+    """An argument as its family takes it: a probability of 0 or 1 is the nearest number between them."""
+    if kind == "unit" and 0.0 <= value <= 1.0:
+        return min(max(value, sys.float_info.min), 1.0 - sys.float_info.epsilon)
+    if kind == "simplex":
+        return [max(part, sys.float_info.min) for part in value]
+    return value

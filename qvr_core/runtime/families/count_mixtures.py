@@ -112,7 +112,8 @@ def negative_binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> 
     ok = whole(y)
     y = arrays.where(ok, y, 0.0)
     choose = _log_rising(n, y) - arrays.lgamma(y + 1.0)
-    return inside(ok, choose + y * F.logsigmoid(logits) + n * F.logsigmoid(-logits))
+    # no success adds nothing, even where its probability is 0
+    return inside(ok, choose + arrays.where(y == 0.0, 0.0, y * F.logsigmoid(logits)) + n * F.logsigmoid(-logits))
 
 
 def negative_binomial_tails(value: Tensor, total: Tensor, logits: Tensor) -> Tails:

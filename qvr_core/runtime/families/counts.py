@@ -99,7 +99,8 @@ def geometric_draw(shape: Shape, generator: Generator | None, logits: Tensor) ->
 
 def geometric_log_prob(value: Tensor, logits: Tensor) -> Tensor:
     y = value.to(logits.dtype)
-    return inside(whole(y), F.logsigmoid(logits) + y * F.logsigmoid(-logits))
+    # no failure adds nothing, even where its probability is 0
+    return inside(whole(y), F.logsigmoid(logits) + arrays.where(y == 0.0, 0.0, y * F.logsigmoid(-logits)))
 
 
 GEOMETRIC = RuntimeFamily(

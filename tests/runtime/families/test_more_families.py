@@ -54,6 +54,26 @@ def test_counts_have_the_probabilities_of_scipy_and_draws_follow_them(name, give
     assert np.abs(seen - found).max() < 5 * math.sqrt(0.25 / len(drawn))
 
 
+CHANCES = [("Bernoulli", {}), ("Binomial", {"total": 1.0}), ("Geometric", {}), ("NegativeBinomial", {"total": 2.0})]
+
+
+@pytest.mark.parametrize(("name", "given"), CHANCES, ids=[name for name, _ in CHANCES])
+def test_a_probability_of_0_or_1_is_the_nearest_number_between_and_logits_are_exact(name, given):
+    """docs/reference.md, "Probabilities of 0 and 1"."""
+    values = [0.0, 1.0]
+    never = log_prob(name, values, probs=0.0, **given)
+    always = log_prob(name, values, probs=1.0, **given)
+    nearly = [log_prob(name, values, probs=p, **given) for p in (2.2250738585072014e-308, 1.0 - 2.0**-52)]
+    assert np.isfinite(never).all()
+    assert np.array_equal(never, nearly[0])
+    assert np.array_equal(always, nearly[1])
+    for logits in (-math.inf, math.inf):
+        found = log_prob(name, values, logits=logits, **given)
+        beside = log_prob(name, values, logits=math.copysign(700.0, logits), **given)
+        assert np.array_equal(found == -math.inf, beside < -300.0)
+        assert np.allclose(found[beside >= -300.0], beside[beside >= -300.0], atol=1e-12)
+
+
 @pytest.mark.parametrize("dispersion", [1e-6, 1e-9, 1e-15, 1e-22])
 def test_a_negative_binomial_of_little_dispersion_is_nearly_a_poisson(dispersion):
     values = np.array([0.0, 1.0, 2.0, 7.0, 60.0])
