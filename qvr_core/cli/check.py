@@ -234,7 +234,7 @@ def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
 
 def _other(path: str, kind: str) -> Source | None:
     """Reads what is neither csv nor json, as far as the machine's memory holds it."""
-    from qvr_core.data.frames import of_columns
+    from qvr_core.data.file_sources import of_columns
     from qvr_core.data.limits import available
     from qvr_core.data.tables import read_columns
 

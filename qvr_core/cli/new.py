@@ -88,10 +88,10 @@ def table(data: str) -> dict[str, Series]:
     """The columns of a table that is named as csv:d.csv.  Raises `DataProblem`."""
     from polars import Series
 
-    from qvr_core.data.tables import read_columns
+    from qvr_core.data.tables import read_frame
 
     source, _, path = data.partition(":")
     if source not in ("csv", "parquet", "ndjson") or not path:
         stop(f"--data {data}: a table is named by csv:, parquet: or ndjson: and a path, as csv:d.csv")
-    found = read_columns(path, source).columns
+    found = read_frame(path, source).columns
     return {one: series for one, series in found.items() if isinstance(series, Series)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,6 +132,8 @@ def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:
     found = columns.find(column, need.name)
     if not len(found) if not isinstance(found, np.ndarray) else found.size == 0:
         raise _misfit(columns, column, need, "there are no values", None, "It needs one row at least")
+    if isinstance(found, list):
+        return _cells(columns, column, need, found)
     if not isinstance(found, np.ndarray):
         return _series(columns, column, need, found)
     if found.dtype.kind not in "biuf":
@@ -144,22 +146,15 @@ def _series(columns: Columns, column: str, need: Need, series: pl.Series) -> NDA
     """One column of a table."""
     import polars as pl
 
-    nulls = series.is_null()
-    if nulls.any() and need.missing:
-        series = series.cast(pl.Float64, strict=False).fill_null(math.nan)
-    elif nulls.any():
-        row = int(nulls.arg_true()[0]) + 1
-        more = f" ({int(nulls.sum())} in all)" if int(nulls.sum()) > 1 else ""
-        raise _misfit(columns, column, need, f"the value is missing{more}", row, need.fill_in)
     kind = series.dtype
+    if isinstance(kind, pl.String | pl.Categorical | pl.Enum) or series.is_null().any():
+        return _cells(columns, column, need, series.to_list())
     if kind == pl.Boolean:
         return series.cast(pl.Int64).to_numpy()
     if kind.is_numeric():
         return series.to_numpy()
     if isinstance(kind, pl.List | pl.Array):
         return _lists(columns, column, need, series)
-    if isinstance(kind, pl.String | pl.Categorical | pl.Enum):
-        return _labels_or_text(columns, column, need, series.cast(pl.String))
     raise _misfit(columns, column, need, f"the values are {str(kind).lower()}, and numbers are wanted", 1,
                   "Turn them into numbers")  # fmt: skip
 
@@ -186,26 +181,36 @@ def _lists(columns: Columns, column: str, need: Need, series: pl.Series) -> NDAr
     return flat.to_numpy().reshape(len(series), -1)
 
 
-def _labels_or_text(columns: Columns, column: str, need: Need, series: pl.Series) -> NDArray[Any]:
-    """Labels of an enumeration as their numbers; otherwise the first text that is no number is the error."""
-    import polars as pl
-
-    if need.labels is not None:
-        numbers = {label: i for i, label in enumerate(need.labels)}
-        for row, label in enumerate(series.to_list(), start=1):
-            if label not in numbers:
-                raise _misfit(
-                    columns, column, need,
-                    f"`{label}` is none of the labels {_listed(need.labels)}", row, "Correct it, or add the label",
-                )  # fmt: skip
-        return np.array([numbers[label] for label in series.to_list()])
-    cast = series.str.strip_chars().cast(pl.Float64, strict=False)
-    bad = cast.is_null()
-    if bad.any():
-        row = int(bad.arg_true()[0])
+def _cells(columns: Columns, column: str, need: Need, cells: Sequence[Any]) -> NDArray[Any]:
+    """Cells as numbers, labels of an enumeration as theirs, NaN where one is missing and may be; otherwise the first
+    that is missing, or that is no number, is the error."""
+    missing = [row for row, cell in enumerate(cells, start=1) if cell is None]
+    if missing and not need.missing:
+        more = f" ({len(missing)} in all)" if len(missing) > 1 else ""
+        raise _misfit(columns, column, need, f"the value is missing{more}", missing[0], need.fill_in)
+    text = any(isinstance(cell, str) for cell in cells)
+    number = _real if text or missing or any(isinstance(cell, float) for cell in cells) else int
+    if text and need.labels is not None:
+        places = {label: at for at, label in enumerate(need.labels)}
+        wrong, remedy = f"is none of the labels {_listed(need.labels)}", "Correct it, or add the label"
+        number = places.__getitem__
+    else:
+        wrong = "is not a number"
         remedy = LABELS if need.kind == "finite" else "Correct it, or leave the row out"
-        raise _misfit(columns, column, need, f"`{series[row]}` is not a number", row + 1, remedy)
-    return cast.to_numpy()
+    found: list[Any] = []
+    for row, cell in enumerate(cells, start=1):
+        try:
+            found.append(math.nan if cell is None else number(cell))
+        except (KeyError, TypeError, ValueError):
+            raise _misfit(columns, column, need, f"`{cell}` {wrong}", row, remedy) from None
+    array = np.array(found)
+    return array if array.dtype.kind in "if" else array.astype(np.float64)
+
+
+def _real(cell: Any) -> float:
+    if isinstance(cell, str) and "_" in cell:
+        raise ValueError(cell)
+    return float(cell)
 
 
 def _checked(columns: Columns, column: str, need: Need, array: NDArray[Any]) -> NDArray[Any]:

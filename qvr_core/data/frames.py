@@ -2,112 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from qvr_core.arrays.engine import Tensor, arrays
-from qvr_core.data.arrays import Arrays as Members
+from qvr_core.data.file_sources import Lists, in_a_row, plain
 from qvr_core.data.needs import Need
 from qvr_core.data.tables import Columns
 from qvr_core.data.typed.labels import word
 from qvr_core.data.typed.layout import Layout
 from qvr_core.data.typed.nested import nested_array
-from qvr_core.data.typed.sources import Array, Arrays, Source, Sources, Table
+from qvr_core.data.typed.sources import Array, Arrays, Sources, Table
 from qvr_core.data.typed_binding import known_sets, typed_tensors, undeclared
 from qvr_core.semantics.file.open_sets import KnownSet
 
 GIVEN = "the data"
 """What messages call data that come from no file."""
-
-
-class Lists(Mapping[str, Sequence[Any]]):
-    """Columns as Python lists, made when asked for."""
-
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self._columns = columns
-        self._made: dict[str, Sequence[Any]] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._columns
-
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        if name not in self._made:
-            self._made[name] = _plain(self._columns[name])
-        return self._made[name]
-
-
-def _plain(column: Any) -> list[Any]:
-    """A column as plain values: dates as text, a missing entry as None."""
-    if isinstance(column, pl.Series) and column.dtype.is_temporal():
-        column = column.cast(pl.String)
-    if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Categorical | pl.Enum):
-        column = column.cast(pl.String)
-    if isinstance(column, pl.Series):
-        return column.to_list()
-    if hasattr(column, "isna"):  # a column of pandas
-        kept = zip(column.tolist(), column.isna(), strict=True)
-        return [None if gone else str(cell) if hasattr(cell, "isoformat") else cell for cell, gone in kept]
-    return np.asarray(column).tolist()
-
-
-def of_columns(columns: Columns, first: int) -> Source:
-    """A file that was read."""
-    if columns.table:
-        return Table(columns.path, Lists(columns.columns), columns.rows or 0)
-    if isinstance(columns.columns, Members):
-        return Arrays(columns.path, _Unpacked(columns.columns), first)
-    return Arrays(columns.path, {name: array_of(value, name) for name, value in columns.columns.items()}, first)
-
-
-class _Unpacked(Mapping[str, Array]):
-    """The arrays of an archive: their shapes when asked for, their numbers when these are looked at."""
-
-    def __init__(self, members: Members) -> None:
-        self._members = members
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._members
-
-    def __getitem__(self, name: str) -> Array:
-        return Array(self._members.shape(name), _Numbers(self._members, name))
-
-
-class _Numbers(Sequence[Any]):
-    """The numbers of an archive's array, the last index fastest, unpacked when the first is looked at."""
-
-    def __init__(self, members: Members, name: str) -> None:
-        self._members, self._name = members, name
-        self._made: Sequence[Any] | None = None
-
-    def _all(self) -> Sequence[Any]:
-        if self._made is None:
-            self._made = array_of(self._members[self._name], self._name).flat
-        return self._made
-
-    def __len__(self) -> int:
-        return prod(self._members.shape(self._name))
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._all()[at]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._all())
 
 
 def array_of(value: Any, name: str) -> Array:
@@ -118,18 +31,16 @@ def array_of(value: Any, name: str) -> Array:
         dims = tuple(map(str, value.dims))
         return Array(tuple(value.shape), np.asarray(value).reshape(-1).tolist(), dims, _coordinates(value, dims))
     if isinstance(value, pl.Series):
-        return Array((len(value),), _plain(value))
+        return Array((len(value),), plain(value))
     if hasattr(value, "iloc") and not hasattr(value, "columns"):
         index = value.index.tolist()
         labels = None if index == list(range(len(index))) else tuple(str(word(one)) for one in index)
         dims = None if value.index.name is None else (str(value.index.name),)
-        return Array((len(value),), _plain(value), dims, (labels,))
+        return Array((len(value),), plain(value), dims, (labels,))
     if isinstance(value, list | tuple | str | int | float | bool):
         return nested_array(value, GIVEN, name)
     array = np.asarray(value)
-    if array.dtype.kind in "SMm":  # dates and bytes, as a table would hold them
-        array = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array.astype(str)
-    return Array(tuple(array.shape), array.reshape(-1).tolist())
+    return Array(tuple(array.shape), in_a_row(array))
 
 
 def _coordinates(value: Any, dims: tuple[str, ...]) -> tuple[tuple[str, ...] | None, ...]:

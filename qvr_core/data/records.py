@@ -26,8 +26,6 @@ from qvr_core.data.typed.cell_values import NULLS
 
 BLOCK = 2**20
 """Bytes of text that are parsed at a time: small enough that parsing, and not the block, decides the peak."""
-STREAMED = 64 * 2**20
-"""Files above this many bytes are copied to records instead of being read at once."""
 
 
 class Records:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -16,6 +16,8 @@ from qvr_core.data.column_names import listed, nearest, renaming
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting, check_regular, check_room
 from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
 from qvr_core.data.typed.cell_values import NULLS
+from qvr_core.data.typed.csv_rows import CsvRows
+from qvr_core.data.typed.csv_text import read_csv
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,13 +26,21 @@ IN_PARTS = "Let the run read it in parts with batch_size"
 LABELS = "Number the labels from 0, or declare the set as an enumeration `{first, second, …}`"
 
 
+Column: TypeAlias = "pl.Series | NDArray[Any] | list[Any]"
+SMALL = 2**20
+"""Bytes of a csv that Python has read before polars is loaded."""
+STREAMED = 64 * 2**20
+"""Files above this many bytes are copied to records instead of being read at once."""
+
+
 @dataclass(frozen=True)
 class Columns:
-    """A file's columns by name.  A table's are polars series of one length, an npz's are arrays of any shape."""
+    """A file's columns by name.  A table's are of one length, polars series or, of a small csv, lists of cells (whole
+    numbers, numbers, truth values or text, None where one is missing); an npz's are arrays of any shape."""
 
     path: str
     source: str
-    columns: Mapping[str, pl.Series | NDArray[Any]]
+    columns: Mapping[str, Column]
     first: int = 0
     """Rows of the file before these."""
 
@@ -43,7 +53,7 @@ class Columns:
         """Rows of a table; None for arrays, which may differ."""
         return len(next(iter(self.columns.values()))) if self.table and self.columns else None
 
-    def find(self, name: str, site: str) -> pl.Series | NDArray[Any]:
+    def find(self, name: str, site: str) -> Column:
         """The column called `name`.  Raises `DataProblem` with the nearest names."""
         if name in self.columns:
             return self.columns[name]
@@ -67,9 +77,19 @@ class Columns:
 
 def read_columns(path: str, source: str, room: int | None = None) -> Columns:
     """Read a file into at most `room` bytes.  Raises `DataProblem` for everything that can be wrong with it."""
-    read_head(path)
     if source == "npz":
+        read_head(path)
         return Columns(path, source, Arrays(path, room))
+    if source == "csv" and os.path.isfile(path) and os.path.getsize(path) <= SMALL:
+        read_head(path)
+        check_csv(path, room)
+        return Columns(path, source, {name: list(cells) for name, cells in read_csv(path, SMALL).columns.items()})
+    return read_frame(path, source, room)
+
+
+def read_frame(path: str, source: str, room: int | None = None) -> Columns:
+    """The same of a table, its columns as series of polars."""
+    read_head(path)
     frame = FRAMES[source](path, room)
     columns = Columns(path, source, by_name(path, frame))
     if columns.rows in (None, 0):
@@ -112,20 +132,35 @@ def read_head(path: str) -> None:
 def _csv(path: str, room: int | None) -> pl.DataFrame:
     import polars as pl
 
-    cells = _check_text(path)
-    check_separator(path)
-    # Its text, and each cell as a number of eight bytes, once more while columns are put together.
-    check_room(path, os.path.getsize(path) + 16 * cells, room, remedy=IN_PARTS)
+    gaps = check_csv(path, room)
     try:
-        return pl.read_csv(path, infer_schema_length=None, null_values=[*NULLS])
+        text = _without_empty_lines(line for _, line in _lines(path)) if gaps else path
+        frame = pl.read_csv(text, infer_schema_length=None, null_values=[*NULLS])
+        return frame.rename(lambda name: name.replace('""', '"'))
     except pl.exceptions.PolarsError as error:
         raise ragged_or_broken(path, "csv", error) from error
 
 
-def _check_text(path: str) -> int:
-    """How many cells a csv has at most.  Raises `DataProblem` where it is no text: polars' own message gives no
-    place."""
-    cells, ends = 0, LineEnds(path)
+def check_csv(path: str, room: int | None) -> bool:
+    """Raise `DataProblem` where a csv is not to be read; whether lines with nothing in them stand among its rows."""
+    check_separator(path)
+    cells, gaps = _check_text(path)
+    # Its text, and each cell as a number of eight bytes, once more while columns are put together.
+    check_room(path, os.path.getsize(path) + 16 * cells, room, remedy=IN_PARTS)
+    return gaps
+
+
+def _without_empty_lines(lines: Iterable[bytes]) -> bytes:
+    """The text of a csv that was looked at, without the lines that are no rows."""
+    rows = CsvRows("")
+    return b"".join(line for line in lines if not rows.empty(line))
+
+
+def _check_text(path: str) -> tuple[int, bool]:
+    """How many cells a csv has at most, and whether lines with nothing in them stand among its rows.  Raises
+    `DataProblem` where it is no text, or a row has too few fields: polars' own message gives no place, if there is
+    one."""
+    cells, gaps, ends, rows = 0, False, LineEnds(path), CsvRows(path)
     for row, line in _lines(path):
         cells += line.count(b",") + 1
         try:
@@ -141,7 +176,9 @@ def _check_text(path: str) -> int:
                 row=row,
                 remedy="Is it a parquet or npz file? Then name it as `parquet:` or `npz:`",
             )
-    return cells
+        gaps |= rows.empty(line)
+    rows.end()
+    return cells, gaps
 
 
 def _lines(path: str) -> Iterator[tuple[int | None, bytes]]:
@@ -182,23 +219,15 @@ def ragged_or_broken(path: str, source: str, error: Exception) -> DataProblem:
 
 
 def _broken_csv(path: str, error: Exception) -> DataProblem:
-    """Find what is not text, or the first row with another number of fields than the header."""
+    """Find what is not text, the first row with another number of fields than the header, or what is no csv."""
     import csv
 
     _check_text(path)
     row = 0
     with open(path, newline="", encoding="utf-8") as file:
-        reader = csv.reader(file)
         try:
-            width = len(next(reader, []))
-            for row, fields in enumerate(reader, start=1):
-                if fields and len(fields) != width:
-                    return DataProblem(
-                        f"the row has {len(fields)} fields and the header {width}",
-                        path=path,
-                        row=row,
-                        remedy="Give every row the same number of fields; quote fields that hold commas",
-                    )
+            for row, _ in enumerate(csv.reader(file)):  # noqa: B007
+                pass
         except csv.Error as problem:
             remedy = "Is a quote opened there and not closed?"
             return DataProblem(f"this is not csv: {problem}", path=path, row=row + 1, remedy=remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import Any, TextIO
@@ -11,6 +12,7 @@ from typing import Any, TextIO
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_regular
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
 from qvr_core.data.typed.cell_values import NULLS
+from qvr_core.data.typed.csv_rows import CsvRows
 from qvr_core.data.typed.sources import Table
 
 MOST_CELLS = 2_000_000
@@ -48,12 +50,7 @@ def _table(path: str, file: TextIO, most_rows: int) -> Table:
         twice = next(name for at, name in enumerate(header) if name in header[:at])
         raise DataProblem("two columns have this name", path=path, column=twice, remedy="Rename one of them")
     most = max(1, min(most_rows, MOST_CELLS // len(header)))
-    rows = [row for row in islice(reader, most + 1) if row]
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(header):
-            message = f"the row has {len(row)} fields and the header {len(header)}"
-            remedy = "Give every row the same number of fields; quote fields that hold commas"
-            raise DataProblem(message, path=path, row=number, remedy=remedy)
+    rows = list(islice(reader, most + 1))
     whole = len(rows) <= most
     rows = rows[:most]
     if not rows:
@@ -64,38 +61,32 @@ def _table(path: str, file: TextIO, most_rows: int) -> Table:
 
 def _lines(path: str, file: TextIO) -> Iterator[str]:
     """The lines of a file; those of a quoted field are several."""
-    ends = LineEnds(path)
+    ends, rows = LineEnds(path), CsvRows(path)
     for row in count():
         line = file.readline(LINE + 1)
         if not line:
+            rows.end()
             return
         check_line(line, path, row or None)
         ends.check(line, row or None)
-        yield line
+        if not rows.empty(line.encode()):
+            yield line
 
 
 def _typed(cells: Sequence[str]) -> list[Any]:
-    """A column as whole numbers, numbers, truth values, or text; None for what is missing."""
-    plain = [None if cell.strip() in NULLS else cell for cell in cells]
-    for read in (_whole, float, _truth):
-        try:
-            return [None if cell is None else read(cell) for cell in plain]
-        except ValueError:
-            continue
+    """A column as whole numbers, numbers, truth values, or text; None for what is missing.  A spelling is a number
+    where it is one for polars, which reads what is larger."""
+    plain = [None if cell in NULLS else cell for cell in cells]
+    held = [cell for cell in plain if cell is not None]
+    if held and all(map(WHOLE.fullmatch, held)):
+        return [None if cell is None else int(cell) for cell in plain]
+    if held and all(map(NUMBER.fullmatch, held)):
+        return [None if cell is None else float(cell) for cell in plain]
+    if held and all(cell.lower() in TRUTH for cell in held):
+        return [None if cell is None else TRUTH[cell.lower()] for cell in plain]
     return plain
 
 
-def _whole(cell: str) -> int:
-    number = int(cell)
-    if "_" in cell:
-        raise ValueError(cell)
-    return number
-
-
-_TRUTH = {"true": True, "false": False, "True": True, "False": False}
-
-
-def _truth(cell: str) -> bool:
-    if cell not in _TRUTH:
-        raise ValueError(cell)
-    return _TRUTH[cell]
+WHOLE = re.compile(r"-?[0-9]+")
+NUMBER = re.compile(r"-?[0-9]+|[-+]?([0-9]*\.[0-9]+([eE][-+]?[0-9]+)?|inf|NaN|[0-9]+[eE][-+]?[0-9]+|[0-9]+\.)")
+TRUTH = {"true": True, "false": False}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from qvr_core.data.needs import Need, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import Columns
 from qvr_core.data.typed.csv_text import read_csv
-from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
+from qvr_core.data.typed.sources import Arrays, Source, Sources
 from qvr_core.data.typed_binding import known_sets, typed_tensors, undeclared, whole_sets
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model.programs import Program
@@ -68,40 +67,13 @@ def bound(sources: Sources, written: Sequence[Need], needs: Sequence[Need]) -> d
             raise DataProblem(
                 f"there are no data for `{need.name}`", path="the data", site=need.name, remedy="Paste or open a csv"
             )
-        values[need.name] = tensor_of(_columns(source, need), need, names)
+        values[need.name] = tensor_of(_columns(source), need, names)
     return values
 
 
-def _columns(source: Source, need: Need) -> Columns:
-    """A source as arrays by name; text is looked up among the labels of what is needed."""
+def _columns(source: Source) -> Columns:
+    """A source as what files are read into."""
     if isinstance(source, Arrays):
         held = {name: np.array(one.flat).reshape(one.shape) for name, one in source.arrays.items()}
         return Columns(source.path, "npz", held)
-    return Columns(source.path, "csv", _Numbers(source, need))
-
-
-class _Numbers(Mapping[str, Any]):
-    """The columns of a table as arrays, made when they are asked for."""
-
-    def __init__(self, table: Table, need: Need) -> None:
-        self.table, self.need = table, need
-
-    def __iter__(self) -> Any:
-        return iter(self.table.columns)
-
-    def __len__(self) -> int:
-        return len(self.table.columns)
-
-    def __getitem__(self, name: str) -> Any:
-        cells = self.table.columns[name]
-        places = {label: at for at, label in enumerate(self.need.labels or ())}
-        for row, cell in enumerate(cells, 1):
-            if cell is None and not self.need.missing:
-                raise self._wrong("the value is missing", name, row, self.need.fill_in)
-            if isinstance(cell, str) and cell not in places:
-                what = "is not a number" if not places else f"is none of the labels {', '.join(places)}"
-                raise self._wrong(f"`{cell}` {what}", name, row, "Correct it, or leave the row out")
-        return np.array([float("nan") if c is None else places[c] if isinstance(c, str) else c for c in cells])
-
-    def _wrong(self, message: str, column: str, row: int, remedy: str) -> DataProblem:
-        return DataProblem(message, path=self.table.path, column=column, row=row, site=self.need.name, remedy=remedy)
+    return Columns(source.path, "csv", {name: list(cells) for name, cells in source.columns.items()})

@@ -14,10 +14,9 @@ from qvr_core.data import pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import bind
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
-from qvr_core.data.records import STREAMED, records
 from qvr_core.data.sentences import check_files, read_paragraphs
 from qvr_core.data.synthetic import synthetic
-from qvr_core.data.tables import read_columns, read_head
+from qvr_core.data.tables import STREAMED, read_columns, read_head
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
@@ -202,6 +201,8 @@ def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source
     if in_parts:
         _check_parts(program, needs)
     read_head(path)
+    from qvr_core.data.records import records
+
     made = records(path, config.source, needs, _renamed(config, needs), Path(job.directory).parents[1] / "cache")
     return Source(made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step")
 

@@ -10,7 +10,7 @@ from typing import Any
 from qvr_core.analysis import Snapshot
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import RowsOf, Whole, tensor_of
-from qvr_core.data.frames import of_columns
+from qvr_core.data.file_sources import of_columns
 from qvr_core.data.json_files import read_json
 from qvr_core.data.needs import Need, Needs, names_of, needs_of, open_sets
 from qvr_core.data.problems import DataProblem

@@ -12,7 +12,7 @@ import numpy as np
 from qvr_core import inference
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import RowsOf, Whole, bind
-from qvr_core.data.frames import of_columns
+from qvr_core.data.file_sources import of_columns
 from qvr_core.data.needs import Needs, needs_of, open_sets
 from qvr_core.data.typed.sources import Sources
 from qvr_core.inference.axes import Axes, axes_of
