@@ -19,7 +19,8 @@ from typer.core import TyperGroup
 
 from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import analysed_file, read_program, read_settings, source_flags, stop, store
-from qvr_core.runs.client.client import WorkerProcess
+from qvr_core.runs.client.client import ENVIRONMENT, WorkerProcess
+from qvr_core.runs.client.forked import ForkedProcess, can_fork
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.program import imports_of, of_snapshot
@@ -137,11 +138,19 @@ def execute(
         os._exit(status)
     if explain:
         make_job()
-    job, ending = asyncio.run(watch(make_job, as_json=as_json))
+    job, ending = asyncio.run(watch(make_job, _fork(), as_json=as_json))
     if plot is not None:
         _picture(RunStore(_root(job)), job.run_id, plot)
     if isinstance(ending, Failed | Crashed):
         raise typer.Exit(2 if isinstance(ending, Failed) and ending.usage else 1)
+
+
+def _fork() -> ForkedProcess | None:
+    """A worker that has loaded what this process has; None where it has to start anew."""
+    try:
+        return ForkedProcess(ENVIRONMENT) if can_fork() else None
+    except OSError as error:
+        stop(f"the worker could not be started: {error}", 1)
 
 
 def _picture(runs: RunStore, run_id: str, plot: Path) -> None:
@@ -329,12 +338,13 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
     raise typer.Exit
 
 
-async def watch(make_job: Callable[[], Job], *, as_json: bool) -> tuple[Job, Event]:
-    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads torch while the job is made."""
+async def watch(make_job: Callable[[], Job], forked: ForkedProcess | None, *, as_json: bool) -> tuple[Job, Event]:
+    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads what it wants while the job is
+    made."""
     from qvr_core.cli.display import JsonLines, Screen
 
     try:
-        worker = await WorkerProcess.spawn(sys.executable)
+        worker = await (WorkerProcess.spawn(sys.executable) if forked is None else WorkerProcess.of_fork(forked))
     except OSError as error:
         stop(f"the worker could not be started: {error}", 1)
     try:

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from qvr_core.runs.client.forked import ForkedProcess
 from qvr_core.runs.record.protocol import (
     ENDINGS,
     Cancelled,
@@ -37,8 +38,8 @@ OnEvent = Callable[[Event], None]
 # Seconds after the request at which each rung of the ladder is taken; SIGKILL leaves time to be over within 3 s.
 CANCEL_LADDER = ((0.9, signal.SIGINT), (1.6, signal.SIGTERM), (2.3, getattr(signal, "SIGKILL", signal.SIGTERM)))
 LINE_LIMIT = 16 * 2**20
-# Memory freed after a step is wanted again in the next: glibc need not hand it back and fault it in anew.
-MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20), "MALLOC_TRIM_THRESHOLD_": str(512 * 2**20)}
+ENVIRONMENT = {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
+"""Of a worker, beside the environment of its client."""
 LOG_LINES = 20
 LOG_BYTES = 64_000
 
@@ -46,7 +47,7 @@ LOG_BYTES = 64_000
 class WorkerProcess:
     """A started worker, perhaps still without a job."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | ForkedProcess) -> None:
         self._process = process
         self._cancelled = False
         self._finished: asyncio.Task[Event] | None = None
@@ -55,7 +56,7 @@ class WorkerProcess:
 
     @classmethod
     async def spawn(cls, python: str = sys.executable, *, cwd: str | None = None) -> WorkerProcess:
-        """Start an interpreter that loads torch and then waits for its job on stdin."""
+        """Start an interpreter that loads what every run wants and then waits for its job on stdin."""
         process = await asyncio.create_subprocess_exec(
             python,
             "-m",
@@ -66,8 +67,14 @@ class WorkerProcess:
             start_new_session=True,
             limit=LINE_LIMIT,
             cwd=cwd,
-            env={**MEMORY_KEPT, **os.environ, "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"},
+            env={**os.environ, **ENVIRONMENT},
         )
+        return cls(process)
+
+    @classmethod
+    async def of_fork(cls, process: ForkedProcess) -> WorkerProcess:
+        """The worker that was forked before this loop."""
+        await process.connect(LINE_LIMIT)
         return cls(process)
 
     @property

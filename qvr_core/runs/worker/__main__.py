@@ -62,6 +62,8 @@ def main() -> None:
     try:
         if again is None:
             choice.choose(job)
+        else:
+            choice.keep_memory()
         from qvr_core.runs.worker.job import conduct
 
         try:

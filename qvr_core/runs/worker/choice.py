@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib.util
 import os
 import sys
@@ -14,6 +16,8 @@ from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import main_program
 from qvr_core.semantics.programs.parameter_count import parameter_count
 
+KEPT = ((-3, 32 * 2**20), (-1, 512 * 2**20))
+"""M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's mallopt, in bytes."""
 AGAIN = "QVR_JOB"
 """Of the environment: the descriptor of the file that holds the job of a worker that has begun anew."""
 
@@ -23,6 +27,16 @@ def choose(job: Job) -> None:
     # a process that has its engine already keeps it, and one that cannot begin anew must not be wrong
     if "qvr_core.arrays.engine" not in sys.modules and os.name == "posix" and not wants_torch(job):
         without_torch()
+    else:
+        keep_memory()
+
+
+def keep_memory() -> None:
+    """Have glibc keep what is freed after a step, which is wanted again in the next, instead of faulting it in anew."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        allocator = ctypes.CDLL(None)
+        for option, size in KEPT:
+            allocator.mallopt(option, size)
 
 
 def wants_torch(job: Job) -> bool:
