@@ -9,11 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
+FEW = 64
 
 
 def _each(function: Any) -> Any:
     mapped = np.frompyfunc(function, 1, 1)
-    return lambda x: np.asarray(mapped(x), dtype=np.float64)
+
+    def apply(x: Any) -> Numbers:
+        x = np.asarray(x)
+        if x.size > FEW and bool((x == np.floor(x)).all()):
+            # counts of data, the same in each draw
+            values, places = np.unique(x, return_inverse=True)
+            return np.asarray(mapped(values), dtype=np.float64)[places].reshape(x.shape)
+        return np.asarray(mapped(x), dtype=np.float64)
+
+    return apply
 
 
 def _lgamma_of_one(x: float) -> float:
