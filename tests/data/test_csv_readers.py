@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qvr_core.data.binding import bind
 from qvr_core.data.file_sources import of_columns
+from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables import read_columns, read_frame
 from qvr_core.data.typed.csv_text import read_csv
@@ -42,7 +44,7 @@ def tables(draw: st.DrawFn) -> str:
     """A table whose columns hold few kinds of cells each, with short rows and empty lines now and then."""
     width = draw(st.integers(1, 3))
     pools = [draw(st.lists(st.sampled_from(CELLS), min_size=1, max_size=3)) for _ in range(width)]
-    header = [f"c{at}" if draw(st.integers(0, 9)) else '"q""r"' for at in range(width)]
+    header = [draw(st.sampled_from(("c0", '"q""r"'))), *(f"c{at}" for at in range(1, width))]
     rows = [header]
     for _ in range(draw(st.integers(0, 5))):
         short = draw(st.integers(0, 19)) == 0
@@ -88,3 +90,15 @@ def test_what_a_row_is(tmp_path: Path, read) -> None:
     assert "row 2: the line before it is empty: a missing value, or no row at all" in told("a\n1\n\n2\n")
     path.write_text("a,b\n1,2\n\n3,4\n\n")
     assert {name: list(column) for name, column in read(str(path), "csv").columns.items()} == {"a": [1, 3], "b": [2, 4]}
+
+
+@pytest.mark.parametrize("read", [read_columns, read_frame])
+def test_text_is_an_error_where_a_value_may_be_missing_too(tmp_path: Path, read) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("y\n1.5\nNA\nabc\n")
+    needs = Needs("p", (), (Need("observed", "y", "real", "Normal", missing="impute"),), ())
+    with pytest.raises(DataProblem, match="row 3: `abc` is not a number"):
+        bind(read(str(path), "csv"), needs, {})
+    path.write_text("y\n1.5\nNA\n2\n")
+    found = bind(read(str(path), "csv"), needs, {})
+    assert found.observations["y"].isnan().tolist() == [False, True, False]
