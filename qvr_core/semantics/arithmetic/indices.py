@@ -190,6 +190,35 @@ def shifted_reads(tree: Arith, binders: Sequence[Binder], ctx: StepContext) -> I
                 yield ShiftedRead(name, shift.index, _lacking(name, at, shift.most, ctx), index.span)
 
 
+@immutable
+class OpenShift:
+    """`t - 1 - j` with a j over an open set: how far back it looks only the data say."""
+
+    written: str
+    set_name: str
+    place: Span
+
+
+def open_shift(trees: Sequence[Arith], binders: Sequence[Binder], ctx: StepContext) -> OpenShift | None:
+    """The first shift of a step's indices whose size is that of an open set."""
+    own = {binder.name.text for binder in binders}
+    nodes = [node for tree in trees for node in walk(tree)]
+    open_sets = {
+        binder.name.text: binder.space.name.text
+        for node in nodes if isinstance(node, Comprehension) for binder in node.binders
+        if isinstance(binder.space, ObjectRef) and set_size(binder, ctx.scope) is None
+    }  # fmt: skip
+    for index in (index for node in nodes if isinstance(node, Gather) for index in node.indices):
+        first: Arith = index
+        while isinstance(first, Binary) and first.operator == "-":
+            first = _bare(first.left)
+        by = mentions(index, open_sets)
+        if first is not index and by and isinstance(first, Variable) and first.name.text in own:
+            written = ctx.text[index.span.start : index.span.end]
+            return OpenShift(written, open_sets[min(by)], index.span)
+    return None
+
+
 def _lacking(name: str | None, at: int, shift: int, ctx: StepContext) -> int:
     """How many first elements of a step lack what it reads so far back."""
     begun = ctx.begun(name, at)

@@ -12,6 +12,7 @@ from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import candidates, closest, distance, letters
+from qvr_core.semantics.programs import step_circles
 from qvr_core.semantics.programs.step_results import Block, StepResult
 from qvr_core.semantics.programs.undeclared.index_names import (
     Lines,
@@ -224,7 +225,15 @@ def _too_early(free: FreeName, later: Binding, inner: bool, lines: Lines, scope:
         where, fixes = "only by this step", ()
     else:
         where, fixes = "only further down", _move_up(free, later, lines)
+        if (found := _circle(free, later, lines)) is not None:
+            where, fixes = f"{where}: {step_circles.advice(found)}", step_circles.fixes(found)
     scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related, fixes)
+
+
+def _circle(free: FreeName, later: Binding, lines: Lines) -> step_circles.Circle | None:
+    """The steps that read one another, where moving one above the other would only turn the mistake round."""
+    user, binder = lines.holding(free.origin.unit), lines.holding(later.origin.unit)
+    return None if user is None or binder is None else step_circles.circle(user, binder, lines.steps)
 
 
 def _move_up(free: FreeName, later: Binding, lines: Lines) -> tuple[Fix, ...]:

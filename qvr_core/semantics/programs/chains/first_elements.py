@@ -15,7 +15,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     plate_axes,
     with_axes,
 )
-from qvr_core.semantics.arithmetic.indices import Lag, length, without
+from qvr_core.semantics.arithmetic.indices import Lag, length, open_shift, without
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arithmetic.own_reads import check_elements
 from qvr_core.semantics.language.family import Family, support_words
@@ -57,8 +57,16 @@ def check_start(step: LetStep | DrawStep, behind: Mapping[str, Lag], told: int, 
 
     `told` is how many mistakes had been told before the step.
     """
-    if step.start is not None and not behind and len(ctx.scope.diagnostics) == told:
+    if step.start is None or behind or len(ctx.scope.diagnostics) != told:
+        return
+    trees = [step.value] if isinstance(step, LetStep) else [arg.value for arg in step.draw.args or ()]
+    shift = open_shift(trees, step.binders, ctx)
+    if shift is None:
         report_idle_start(step.start.span, ctx)
+        return
+    message = f"how far back `{shift.written}` looks is not known before the data say how many elements "
+    message += f"`{shift.set_name}` has: give it a size, `object {shift.set_name} : FinSet 2`"
+    ctx.scope.report(INDEX_MISMATCH, message, shift.place)
 
 
 def report_idle_start(place: Span, ctx: StepContext) -> None:

@@ -27,16 +27,16 @@ class Lines:
     """The lines of a program, by the units that stand in them; gone over once, when the first is asked for."""
 
     def __init__(self, steps: Sequence[Placed[Item]]) -> None:
-        self._steps = steps
+        self.steps = steps
 
     @cached_property
     def _by_unit(self) -> Mapping[int, Placed[Item]]:
-        return {part.uid: step for step in self._steps for part in _units(step)}
+        return {part.uid: step for step in self.steps for part in _units(step)}
 
     @cached_property
     def indices(self) -> Set[str]:
         """The indices of all of them."""
-        return {binder.name.text for step in self._steps for binder in _binders(step)}
+        return {binder.name.text for step in self.steps for binder in _binders(step)}
 
     def holding(self, unit: int) -> Placed[Item] | None:
         """The line that a unit belongs to, itself or below it."""
