@@ -58,7 +58,7 @@ def init(
     ),
 ) -> None:
     """Make a folder with a program, its data and qvr.toml, and say what to do there."""
-    from qvr_core.cli.new import tell
+    from qvr_core.cli.new import end_without, tell
 
     if example is not None:
         if data is not None or formula is not None or family is not None:
@@ -76,11 +76,9 @@ def init(
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "data.csv"
     try:
-        if data is not None:
-            shutil.copyfile(data, table)
-        else:
+        if data is None:
             table.write_text(DATA, encoding="utf-8")
-        made = _fitting(formula or FORMULA, table, family)
+        made = _fitting(formula or FORMULA, data or table, table, family)
     except typer.Exit:
         table.unlink(missing_ok=True)
         if not existed:
@@ -96,30 +94,33 @@ def init(
     say(f"made {folder}: model.qvr, data.csv, qvr.toml.  Next:")
     for command in (f"cd {folder}", *NEXT):
         say(f"    {command.format('model.qvr')}")
+    end_without(made)
 
 
-def _fitting(formula: str, table: Path, family: str | None) -> Program:
-    """The program of a formula; rows in which a cell lacks that cannot be filled in leave the table."""
+def _fitting(formula: str, given: Path, table: Path, family: str | None) -> Program:
+    """The program of a formula about the `given` table, and its `table`, a copy of that without the rows in which a
+    cell lacks that cannot be filled in.  Messages name the one that the user has."""
     from qvr_core.cli.new import table as columns_of
     from qvr_core.cli.new import written
 
-    data = f"csv:{table}"
-    made = written(formula, data, family, "model")
+    made = written(formula, f"csv:{given}", family, "model")
     if not made.incomplete:
+        if given != table:
+            shutil.copyfile(given, table)
         return made
     import polars as pl
 
-    columns = columns_of(data)
+    columns = columns_of(f"csv:{given}")
     frame = pl.DataFrame(list(columns.values())).rename(
         {series.name: name for name, series in columns.items() if series.name != name}
     )
     whole = frame.drop_nulls(list(made.incomplete))
     lacking = ", ".join(f"{gaps} in {name}" for name, gaps in made.incomplete.items())
     if not len(whole):
-        stop(f"no row is complete: there are missing cells, {lacking}", 1)
+        stop(f"{given}: no row is complete: there are missing cells, {lacking}", 1)
     whole.write_csv(table)
     say(f"left out {len(frame) - len(whole)} of {len(frame)} rows, in which a cell is missing: {lacking}")
-    return written(formula, data, family, "model")
+    return written(formula, f"csv:{table}", family, "model")
 
 
 def _check_free(folder: Path) -> None:

@@ -45,6 +45,7 @@ def new(
     tell(made)
     if output is not None:
         say(f"wrote {output}; next: qvr run nuts {output} --data {data}{flag}")
+    end_without(made)
 
 
 def tell(made: Program) -> None:
@@ -53,6 +54,13 @@ def tell(made: Program) -> None:
         say(line, err=True)
     for line in made.left_out:
         say(f"left out: {line}", err=True)
+
+
+def end_without(made: Program) -> None:
+    """End with 1 where something of the formula is left out: what was written is another program than was asked for."""
+    if made.left_out:
+        terms = "a term" if len(made.left_out) == 1 else f"{len(made.left_out)} terms"
+        stop(f"{terms} of the formula left out, as said above: the program says where", 1)
 
 
 def _gaps(incomplete: Mapping[str, int]) -> str:

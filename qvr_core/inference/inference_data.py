@@ -68,8 +68,9 @@ class Groups:
 def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     """Groups `posterior` (latents, then deterministic sites), `sample_stats`, `posterior_predictive` (observed steps
     drawn anew, `predict` steps and lets that read them, under the name of each `marginalize` the probabilities of its
-    states given the data), `log_likelihood` (one number for each observed element that counts), `prior` and
-    `prior_predictive` (`prior_draws` draws as one chain), `observed_data`, `constant_data`."""
+    states given the data), `log_likelihood` (one number for each observed element that counts, but for predictors whose
+    missing cells are filled in), `prior` and `prior_predictive` (`prior_draws` draws as one chain), `observed_data`,
+    `constant_data`."""
     groups = Groups()
     given = fit.given
     program = None if given is None else given.program
@@ -91,7 +92,7 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
         groups.add("posterior_predictive", {**split, **fit.predictions}, named)
     else:
         groups.add("posterior_predictive", fit.predictions, axes, size=numbers)
-    likelihood, labels = scored(fit.likelihood(), seen) if fits else ({}, {})
+    likelihood, labels = scored(given.of_outcomes(fit.likelihood()), seen) if fits else ({}, {})
     groups.add("log_likelihood", likelihood, {**seen, **labels}, size=numbers)
     _prior(groups, given, {**axes, **seen}, prior_draws, fit.seed)
     constant = {name: value for name, value in given.known.items() if name not in observed}

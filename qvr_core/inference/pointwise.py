@@ -32,7 +32,7 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
-from qvr_core.semantics.types.deterministic import deterministic
+from qvr_core.semantics.types.deterministic import deterministic, filled_in_predictors
 
 AT_ONCE = 2_000
 """Rows of one execution: draws times rows of the input."""
@@ -96,6 +96,11 @@ class Given:
         """
         model = self.program
         return self._each(samples, _Wanted((densities(True), pointwise), lambda run: log_likelihood(run, model)))
+
+    def of_outcomes(self, likelihood: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What `log_likelihood` gives of outcomes alone: a predictor whose missing cells are filled in is none."""
+        predictors = filled_in_predictors(self.program.program)
+        return {name: value for name, value in likelihood.items() if name not in predictors}
 
     @property
     def program(self) -> ProgramModule:

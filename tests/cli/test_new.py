@@ -6,12 +6,16 @@ import random
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from click.testing import Result
+from scipy.stats import nbinom
 from typer.testing import CliRunner
 
 from qvr_core import examples
 from qvr_core.cli import app
+from qvr_core.dsl import loads
 from qvr_core.runs.record.protocol import Finished
 from qvr_core.runs.record.store import RunStore
 
@@ -148,11 +152,42 @@ def test_a_truncated_outcome_is_fitted_and_drawn_again(folder: Path) -> None:
 
 def test_what_has_no_program_is_a_comment_at_its_place(folder: Path) -> None:
     made = qvr("new", "y ~ x + s(x, count) + ma(p = 1)", "--data", "csv:d.csv", "-o", "m.qvr")
-    assert made.exit_code == 0, made.output
+    assert made.exit_code == 1 and "2 terms of the formula left out" in made.output, made.output
     assert "left out: s(x, count): smooths of several columns" in " ".join(made.output.split())
     text = (folder / "m.qvr").read_text()
     assert "    # left out: s(x, count): " in text and "    # left out: ma(p=1): " in text and "b_x" in text
     assert "no problems" in qvr("check", "m.qvr", "--data", "csv:d.csv").output
+
+
+def test_a_folder_is_made_without_a_term_that_has_no_program_and_the_command_says_so(folder: Path) -> None:
+    made = qvr("init", "study", "--data", "d.csv", "--formula", "y ~ x + ma(p = 1)")
+    assert made.exit_code == 1 and "a term of the formula left out" in made.output
+    assert (folder / "study" / "data.csv").read_text() == (folder / "d.csv").read_text()
+    assert "no problems" in qvr("check", "study/model.qvr", "--data", "csv:study/data.csv").output
+
+
+@pytest.mark.parametrize("text", ["y,x\n1,2\n3\n", "y,x\n,1\n,2\n"])
+def test_what_is_wrong_with_a_table_is_said_of_the_one_that_was_given(folder: Path, text: str) -> None:
+    (folder / "mine.csv").write_text(text)
+    made = qvr("init", "study", "--data", "mine.csv", "--formula", "y ~ factor(x)")
+    assert made.exit_code == 1 and "data.csv" not in made.output
+    assert not (folder / "study").exists()
+
+
+def test_counts_from_a_hurdle_are_drawn(folder: Path) -> None:
+    """Of a gate of 0.3, a mean of 2 and a dispersion of 0.5 before the zeros are taken away."""
+    made = qvr("new", "count ~ 1", "--data", "csv:d.csv", "--family", "hurdle_negbinomial", "-o", "m.qvr")
+    assert made.exit_code == 0, made.output
+    family = (folder / "m.qvr").read_text().partition("program ")[0].partition("# A zero")[2]
+    steps = "    sample y[i : Row] <- HurdleNegativeBinomial(0.3, 2.0, 0.5)\n    return y\nexport p\n"
+    text = f"object Row : FinSet 100000\n#{family}\nprogram p : Row -> Row\n{steps}"
+    torch.manual_seed(0)
+    drawn = loads(text).morphism.rsample().flatten().numpy()
+    mass = nbinom.pmf(np.arange(60), 2.0, 0.5)
+    mass[1:] *= 0.7 / (1.0 - mass[0])
+    mass[0] = 0.3
+    found = np.bincount(drawn.astype(int), minlength=60)[:60] / len(drawn)
+    np.testing.assert_allclose(found, mass, atol=0.006)
 
 
 def test_from_a_table_to_a_prediction_in_four_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,24 @@ def test_a_fit_by_svi_leaves_the_same_groups_and_its_weights(tmp_path: Path) -> 
         assert float(np.median(weights)) == pytest.approx(evidence, abs=0.05) and weights.std() < 0.1
 
 
+def test_predictors_that_are_filled_in_are_no_observations() -> None:
+    text = """
+object Row : FinSet 6
+program p : Row -> Row
+    data x, y : Row
+    sample b <- Normal(0.0, 1.0)
+    observe x[i : Row] <- Normal(0.0, 1.0) [missing=impute]
+    let eta[i : Row] = b * x[i]
+    observe y[i : Row] <- Normal(eta[i], 1.0)
+    return b
+"""
+    x = torch.tensor([0.5, torch.nan, 1.0, -1.0, 0.2, torch.nan], dtype=torch.float64)
+    result = MCMC(NUTSKernel(), 50, 50, 2, seed=0).run(loads(text).morphism, None, {"x": x, "y": torch.tensor(Y)})
+    assert set(result.to_arviz()["log_likelihood"].data_vars) == {"y"}
+    pareto = next(one for one in result.checks if one.name == "Pareto k")
+    assert "6 observations" in pareto.text or (pareto.worst or "").startswith("y"), pareto
+
+
 def test_what_cannot_be_drawn_from_a_prior_is_said() -> None:
     text = NORMAL.replace("Normal(0.0, 2.0)", "Flat()")
     given = {"y": torch.tensor(Y), "x": torch.tensor(X)}

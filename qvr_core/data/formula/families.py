@@ -79,6 +79,8 @@ family HurdlePoisson(gate : Real 1 [low=0.0, high=1.0], rate : Real 1 [low=0.0])
     density(x) = where(x == 0, log(gate), log1p(-gate) + x * log(rate) - rate - lgamma(x + 1) - log1p(-exp(-rate)))
     draw = (1 - Bernoulli(gate)) * (1 + Poisson(rate + log1p(-Uniform(0.0, 1.0) * (1 - exp(-rate)))))
 """
+# A negative binomial is a sum of a Poisson number of logarithmic ones: of those from 1 one such (Kemp 1981), and what
+# the rest of the rate brings.
 _HURDLE_NEGATIVE = """\
 # A zero, or a count from 1: what a negative binomial draws where it draws no zero.
 family HurdleNegativeBinomial(
@@ -88,6 +90,9 @@ family HurdleNegativeBinomial(
     let log_none = -r * log1p(mean * dispersion)
     density(x) = where(x == 0, log(gate), log1p(-gate) + lgamma(x + r) - lgamma(r) - lgamma(x + 1) + log_none
         + x * (log(mean) - log(mean + r)) - log1p(-exp(log_none)))
+    draw = (1 - Bernoulli(gate)) * (
+        floor(1 + log(Uniform(0.0, 1.0)) / log(-expm1(Uniform(0.0, 1.0) * log_none * dispersion)))
+        + NegativeBinomial(r * (1 - log1p(Uniform(0.0, 1.0) * expm1(log_none)) / log_none), mean / (mean + r)))
 """
 _HURDLE_GAMMA = """\
 # A zero, or a Gamma.

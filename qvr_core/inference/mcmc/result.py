@@ -77,8 +77,9 @@ class MCMCResult:
 
     def _pareto(self) -> Verdict | None:
         """Pareto k of the observed elements that count."""
+        assert self.given is not None
         names, columns, axes = list[str](), list[NDArray[np.float64]](), self._axes()
-        for name, value in self.log_likelihood.items():
+        for name, value in self.given.of_outcomes(self.log_likelihood).items():
             flat = value.flatten(0, 1).reshape(self.diverging.numel(), -1).double().cpu().numpy()
             called = element_names(name, tuple(value.shape[2:]), axes.get(name, ()))
             there = np.flatnonzero(~np.isnan(flat).all(0))

@@ -9,7 +9,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,8 @@ from qvr_core.runs.record.ranges import utf16
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import SampleModel
+from qvr_core.semantics.types.model.steps import LetModel, SampleModel
+from qvr_core.semantics.types.spaces import Constrained, Space
 from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.source import split_lines
 
@@ -89,7 +90,7 @@ def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
 def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = False) -> tuple[Check, ...]:
     """All checks that a stored fit (a `Tree`, or xarray's) allows; in a `hurry` those of many elements are left."""
     if config.algorithm == "nuts":
-        found = [*_trajectories(tree, config, source), *_mixing(tree, config)]
+        found = [*_trajectories(tree, config, source), *_mixing(tree, config, source)]
     else:
         found = list(_guide(tree, config))
     scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
@@ -130,7 +131,7 @@ def _trajectories(tree: Any, config: RunConfig, source: Source) -> Iterator[Chec
         yield _check(energy.name, energy.passed, energy.text, energy.value, remedy, site, {"warmup": 2 * config.warmup})
 
 
-def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
+def _mixing(tree: Any, config: RunConfig, source: Source) -> Iterator[Check]:
     """R-hat, effective sample sizes, Monte Carlo errors, of the number that is worst off."""
     names, draws = _numbers(tree["posterior"])
     if not names:
@@ -142,7 +143,7 @@ def _mixing(tree: Any, config: RunConfig) -> Iterator[Check]:
         # one run is to mend all of it
         change = {"warmup": 2 * config.warmup, "samples": max(2 * config.samples, samples)}
         more = "take more warm-up and more draws (warmup = {warmup}, samples = {samples})".format(**change)
-    ordered = None if found.exchanged is None else order_advice(found.exchanged, names)
+    ordered = order_advice(found.exchanged, names) if _without_order(found.exchanged, tree, source) else None
     for one in found.verdicts:
         match one.name:
             case "R-hat" | "bulk ESS" | "tail ESS" | "MCSE" if ordered is not None:
@@ -163,6 +164,22 @@ _UNSTUCK = (
     "take more warm-up (warmup = {}) or another seed; if it stays, the density has a cliff or an infinite peak: look "
     "at priors that reach 0, and at scales that the data allow to be 0"
 )
+
+
+def _without_order(exchanged: str | None, tree: Any, source: Source) -> TypeGuard[str]:
+    """Whether the elements of what seems to change places can be given an order: they are drawn, and have none by that
+    of another draw with as many elements (the means of components whose scales seem to change places)."""
+    if exchanged is None or source.program is None:
+        return exchanged is not None
+    lets = {name for step in source.program.steps if isinstance(step, LetModel) for name in step.names}
+    posterior = tree["posterior"].data_vars
+    drawn = (site for site in sites(source.program.steps, SampleModel) if site.name in posterior)
+    own = (site.name for site in drawn if site.ascribed is not None and _ordered(site.ascribed.space))
+    return exchanged not in lets and posterior[exchanged].shape[-1] not in {posterior[name].shape[-1] for name in own}
+
+
+def _ordered(space: Space) -> bool:
+    return isinstance(space, Constrained) and space.kind == "Ordered"
 
 
 def _of_modes(worst: str, apart: Sequence[str]) -> str:

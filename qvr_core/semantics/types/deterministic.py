@@ -85,6 +85,13 @@ def read_ahead(program: Program) -> frozenset[str]:
     return after | above | {name for name in observed if name in reads.get(name, ())}
 
 
+def filled_in_predictors(program: Program) -> frozenset[str]:
+    """Observed names whose missing cells are filled in so that another observed step can read them: no outcomes."""
+    reads, observed = reads_of_observed(program), _observed(program)
+    filled = {site.name for site in sites(program.steps, ObserveModel) if site.missing and site.missing.how != "drop"}
+    return frozenset(name for name in filled if any(name in reads.get(other, ()) for other in observed - {name}))
+
+
 def _observed(program: Program) -> frozenset[str]:
     return frozenset(site.name for site in sites(program.steps, ObserveModel))
 

@@ -252,3 +252,32 @@ def test_a10_one_joint_observation_cannot_be_left_out() -> None:
 def test_a10_chains_are_long_enough_by_default_for_what_is_asked_of_them() -> None:
     config = RunConfig(algorithm="nuts")
     assert (config.warmup, config.samples, config.chains) == (1_000, 1_000, 4)
+
+
+@pytest.mark.parametrize(
+    ("space", "advised"), [(": Comp <- Normal(0.0, 1.0)", True), (": Ordered 2 <- Normal(0.0, 1.0)", False)]
+)
+def test_scales_of_ordered_components_are_given_no_order_of_their_own(space: str, advised: bool) -> None:
+    text = f"""\
+object Comp : FinSet 2
+program mixed : Comp -> Comp
+    sample mu {space}
+    sample s : Comp <- HalfNormal(1.0)
+    sample w : Comp <- Dirichlet(1.0)
+    observe y <- MixtureNormal(w, mu, s)
+    return mu
+"""
+    generator = np.random.default_rng(2)
+    narrow, wide = 1.0 + 0.05 * generator.normal(size=(4, 200)), 3.0 + 0.05 * generator.normal(size=(4, 200))
+    s = np.where((np.arange(4) % 2 == 0)[:, None, None], np.stack([narrow, wide], 2), np.stack([wide, narrow], 2))
+    mu = np.sort(generator.normal(size=(4, 200, 2)), 2)
+    values = {"mu": (("chain", "draw", "Comp"), mu), "s": (("chain", "draw", "Comp"), s)}
+    statistics = {n: (("chain", "draw"), v) for n, v in (("diverging", np.zeros((4, 200), bool)), ("energy", narrow))}
+    statistics["tree_depth"] = (("chain", "draw"), np.full((4, 200), 3))
+    tree = xarray.DataTree.from_dict(
+        {"/posterior": xarray.Dataset(values), "/sample_stats": xarray.Dataset(statistics)}
+    )
+    snapshot = analyse(text)
+    found = fit_checks(tree, NUTS, Source(snapshot.model.programs["mixed"], snapshot, text))
+    (failed,) = (one for one in found if one.name == "R-hat" and not one.passed)
+    assert failed.advice is not None and ("change places" in failed.advice) is advised, failed.advice
