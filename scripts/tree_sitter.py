@@ -24,6 +24,7 @@ from qvr_core.syntax.cutter import BLOCKS, MISPLACED
 from qvr_core.syntax.grammar import GRAMMAR
 from qvr_core.syntax.layout import ITEM_WORDS, NEVER_CHAINED, STATEMENT_WORDS, STEP_WORDS, UNRESERVED
 from qvr_core.syntax.lexer import COMBINATORS, CONTEXTUAL, METHODS, SPACES, keyword_kinds
+from qvr_core.syntax.mistakes.openers import ELSEWHERE_CALLED, LOOPS
 from scripts.vocabulary import VOCABULARY, between
 
 FOLDER = Path(__file__).resolve().parents[1] / "tree-sitter-qvr"
@@ -211,6 +212,7 @@ LISTS: Mapping[str, Iterable[str]] = {
     "METHODS": sorted(METHODS),
     "STEP_KEYS": FLAGS,
     "BOUND_WORDS": ("low", "high"),
+    "LOOPS": LOOPS,
 }
 
 
@@ -234,6 +236,10 @@ def words(_: str = "") -> str:
         classes = " | ".join(name for name, members in CLASSES.items() if word in members)
         opens = BLOCKS.get(word, "statement_only").upper()
         lines.append(f'  {{"{word}", {classes}, {opens}, {FOLLOWS.get(word, "NOTHING_SPECIAL")}}},')
+    lines += ["};", ""]
+    lines += ["/* Words of other languages, and the keyword that each means. */"]
+    lines += ["static const struct { const char *text, *meant; } ELSEWHERE_CALLED[] = {"]
+    lines += [f'  {{"{word}", "{meant}"}},' for word, meant in ELSEWHERE_CALLED.items()]
     lines += ["};", ""]
     for name, members in LISTS.items():
         listed = ", ".join([*[json.dumps(word) for word in members], "NULL"])

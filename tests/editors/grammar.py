@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from tree_sitter import Language, Node, Tree
 
+from qvr_core.syntax.mistakes.openers import LOOPS
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.statements import Document
@@ -91,10 +93,15 @@ def statements_of_tree(tree: Tree, text: str) -> list[tuple[int, int, list[Unit]
         units: list[Unit] = []
         pending = [statement]
         while pending:
-            for child in pending.pop().children:
+            above = pending.pop()
+            loop = False
+            for child in above.children:
                 if child.type == "block":
-                    pending.append(child)
+                    # below the loop of another language nothing is a line of ours
+                    pending += [] if loop else [child]
                 elif child.type != "comment":
+                    word = re.match(rb"\w*", child.text or b"")
+                    loop = above is not statement and word is not None and word[0].decode() in LOOPS
                     units.append((place(*child.start_point), place(*child.end_point)))
         found.append((statement.start_point.row, statement.end_point.row + 1, sorted(units)))
     return found

@@ -394,6 +394,9 @@ static const Word *near_word(const char *spelling, unsigned is) {
     lower[i] = (char)(spelling[i] >= 'A' && spelling[i] <= 'Z' ? spelling[i] + 32 : spelling[i]);
   for (unsigned k = 0; k < sizeof WORDS / sizeof *WORDS; k++)
     if ((WORDS[k].is & is) && strcmp(WORDS[k].text, lower) == 0) return &WORDS[k];
+  for (unsigned j = 0; j < sizeof ELSEWHERE_CALLED / sizeof *ELSEWHERE_CALLED; j++)
+    for (unsigned k = 0; strcmp(ELSEWHERE_CALLED[j].text, lower) == 0 && k < sizeof WORDS / sizeof *WORDS; k++)
+      if ((WORDS[k].is & is) && strcmp(WORDS[k].text, ELSEWHERE_CALLED[j].meant) == 0) return &WORDS[k];
   for (unsigned k = 0; length && k < sizeof WORDS / sizeof *WORDS; k++) {
     if (!(WORDS[k].is & is)) continue;
     unsigned other = (unsigned)strlen(WORDS[k].text);
@@ -453,11 +456,17 @@ static enum Token start_symbol(const State *state, const Line *line) {
   return BEGIN_STEP;
 }
 
+static bool is_loop(const Line *line) {
+  for (const char *const *word = LOOPS; *word; word++)
+    if (strcmp(line->spelling, *word) == 0) return true;
+  return false;
+}
+
 /* What the line that begins with `word` opens below it, 0 for nothing. */
 static uint32_t opened(const Line *line, enum Token start) {
   if (start == BEGIN_STEP) {
     if (is_word_of(line, MISPLACED)) return is_keyword(line, "family") ? MISPLACED : STEP;
-    if (is_keyword(line, "marginalize")) return STEP;
+    if (is_keyword(line, "marginalize") || is_loop(line)) return STEP;
     const Word *meant = is_word_of(line, STEP) ? NULL : near_word(line->spelling, STEP);
     return meant && strcmp(meant->text, "marginalize") == 0 ? STEP : 0;
   }

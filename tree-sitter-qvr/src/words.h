@@ -35,7 +35,32 @@ static const Word WORDS[] = {
   {"lexicon", ITEM, STATEMENT_ONLY, NOTHING_SPECIAL},
 };
 
+/* Words of other languages, and the keyword that each means. */
+static const struct { const char *text, *meant; } ELSEWHERE_CALLED[] = {
+  {"function", "def"},
+  {"func", "def"},
+  {"fn", "def"},
+  {"fun", "def"},
+  {"distribution", "family"},
+  {"dist", "family"},
+  {"model", "program"},
+  {"sub", "program"},
+  {"procedure", "program"},
+  {"space", "object"},
+  {"type", "object"},
+  {"set", "object"},
+  {"domain", "object"},
+  {"arrow", "morphism"},
+  {"layer", "morphism"},
+  {"network", "morphism"},
+  {"kernel", "morphism"},
+  {"include", "import"},
+  {"require", "import"},
+  {"use", "import"},
+};
+
 static const char *const COMBINATORS[] = {"fan", "from_data", "identity", "last", "mean_over_time", "repeat", "residual", "scan", "stack", NULL};
 static const char *const METHODS[] = {"dagger", "freeze", "marginalize", "trace", NULL};
 static const char *const STEP_KEYS[] = {"noncentred", NULL};
 static const char *const BOUND_WORDS[] = {"low", "high", NULL};
+static const char *const LOOPS[] = {"for", "while", "if", NULL};
