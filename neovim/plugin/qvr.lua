@@ -58,6 +58,24 @@ end, {
   desc = "Show the diagram in the browser, following the cursor; with ! write it as SVG",
 })
 
+command("QvrLive", function(given)
+  require("qvr.live").set(given.args)
+end, {
+  nargs = 1,
+  desc = "Draw from the program while it is written: off, prior or posterior",
+  complete = function(lead)
+    return require("qvr.live").kinds(lead)
+  end,
+})
+
+vim.api.nvim_create_autocmd({ "CursorHold", "CursorHoldI" }, {
+  group = vim.api.nvim_create_augroup("qvr_live", { clear = true }),
+  pattern = "*.qvr",
+  callback = function(event)
+    require("qvr.live").look(event.buf)
+  end,
+})
+
 -- what the lenses over a program do
 vim.lsp.commands["qvr.run"] = function(lens)
   require("qvr.runs").start(lens.arguments[1])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from qvr_core.runs.record.fitted import Beside, Fitted
     from qvr_core.runs.record.live import Asked, Drawn
     from qvr_core.runs.record.protocol import Job
+    from qvr_core.runs.record.summary import SiteSummary
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
     from qvr_lsp.workspace import QvrWorkspace
@@ -251,7 +252,9 @@ class Live:
         def show(drawn: Drawn) -> None:
             if self._documents.find(uri) is document and self._asked.get(uri) is task:
                 self._hold(uri, snapshot, program, drawn)
-                self._say(document, "drawn", program, in_words(program, drawn, asked.budget), drawn)
+                self._say(
+                    document, "drawn", program, in_words(program, drawn, asked.budget), drawn, asked.job.config.data
+                )
 
         self.drop(uri)
         task = asyncio.get_running_loop().create_task(self._process().ask(asked, show))
@@ -279,13 +282,15 @@ class Live:
                 self._client.refresh("inlay_hint")
             self._say(document, "problem", program, why)
 
-    def _say(self, document: Document, state: str, program: str | None, text: str, drawn: Drawn | None = None) -> None:
+    def _say(
+        self, document: Document, state: str, program: str | None, text: str, drawn: Drawn | None = None, data: str = ""
+    ) -> None:
         """Tell the editor how it stands, quietly."""
         said: Json = {"uri": document.uri, "version": document.version, "program": program}
         said |= {"kind": self._client.settings.live, "state": state, "text": text}
         if drawn is not None and drawn.summary is not None:
-            said["method"], said["last"] = drawn.method, drawn.last
-            said["outside"] = drawn.outside
+            said["method"], said["last"], said["data"] = drawn.method, drawn.last, data
+            said["outside"], said["notes"] = drawn.outside, list(drawn.notes)
             said["summary"] = drawn.summary.model_dump(mode="json", exclude_none=True, exclude=NOT_TOLD)
         self._said[document.uri] = said
         self._client.protocol.notify(EVENT, said)
@@ -318,7 +323,7 @@ class Live:
 
     def beside(self, uri: str, snapshot: Snapshot) -> Iterator[Beside]:
         """The figures behind the steps.  Of a prior only while the program is the one that they were drawn from; those
-        of a posterior say that they are of an older text until there are others."""
+        of a posterior are marked as those of the text before until there are others."""
         held, document = self._held.get(uri), self._documents.find(uri)
         if held is None or document is None or not document.ready:
             return
@@ -332,14 +337,14 @@ class Live:
         words = in_words(program, drawn, self._client.settings.live_budget)
         kept = f"{words[:1].upper()}{words[1:]}. No run: nothing of it is kept."
         tooltip = f"Draws from the prior of `{program}`." if prior else kept
-        for one in beside(held.fit, snapshot):
+        mark = "prior" if prior else "live ≈" if drawn.method == "pathfinder" else "live"
+        for one in beside(held.fit, snapshot, figure_of):
             if prior and one.older:
                 return
             misses = " · leaves its data outside" if one.cursor.line in lines else ""
-            mark = "prior" if prior else "live ≈" if drawn.method == "pathfinder" else "live"
             told = tooltip + (" The program has changed since." if one.older else "")
-            source = "prior" if prior else "live"
-            yield replace(one, text=f"{mark} {one.text}{misses}", tooltip=told, drawn=source)
+            text = f"{'before' if one.older else mark} {one.text}{misses}"
+            yield replace(one, text=text, tooltip=told, drawn="prior" if prior else "live")
 
     def about(self, uri: str, snapshot: Snapshot) -> Mapping[str, Mapping[str, Prose]]:
         """By program and name, what hovers say while the program is the one that was drawn from."""
@@ -376,6 +381,13 @@ def in_words(program: str, drawn: Drawn, budget: float) -> str:
         return f"posterior of `{program}`, approximated by Pathfinder: {why}"
     diverged = f", {drawn.diverged:,} diverged" if drawn.diverged else ""
     return f"live posterior of `{program}`: {chains} chains of {draws} in {drawn.seconds:.1f} s{diverged}"
+
+
+def figure_of(site: SiteSummary) -> str:
+    """Figures that are not cut: VS Code shows 43 characters of a line's hints.  R-hat only where it is too large."""
+    from qvr_core.runs.record.fitted import brief, figure
+
+    return figure(site) if any(one.unmixed for one in site.elements) else brief(site)
 
 
 def _line_of(snapshot: Snapshot, program: str, step: str) -> int | None:

@@ -63,6 +63,13 @@ def test_neovim(tmp_path: Path) -> None:
     walked(tmp_path, "drive.lua", ":help qvr is there")
 
 
+def test_live_posterior_in_neovim(tmp_path: Path) -> None:
+    (tmp_path / "schools.qvr").write_text(SCHOOLS)
+    (tmp_path / "d.csv").write_text("y,sigma\n28,15\n8,10\n-3,16\n7,11\n-1,9\n1,11\n18,10\n12,18\n")
+    (tmp_path / "qvr.toml").write_text(SETTINGS)
+    walked(tmp_path, "live.lua", "with it off nothing is shown and no process is left")
+
+
 def test_fits_in_neovim(tmp_path: Path) -> None:
     (tmp_path / "schools.qvr").write_text(SCHOOLS)
     (tmp_path / "d.csv").write_text("y,sigma\n28,15\n8,10\n-3,16\n7,11\n-1,9\n1,11\n18,10\n12,18\n")

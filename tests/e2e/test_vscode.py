@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
     "script",
     [
         "drive.mjs", "posterior.mjs", "data.mjs", "install.mjs", "stages.mjs", "nonfinite.mjs", "funnel.mjs",
-        "prior.mjs", "web.mjs",
+        "prior.mjs", "live.mjs", "web.mjs",
     ],
 )  # fmt: skip
 def test_vscode(script: str) -> None:

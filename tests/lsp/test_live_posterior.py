@@ -114,7 +114,9 @@ async def test_the_posterior_stands_beside_the_steps_marked_live(editor: Editor,
     assert told["text"].startswith("live posterior of `schools`: 4 chains of 1,000 draws in ")
     await editor.until(lambda: editor.requests.count("workspace/inlayHint/refresh") > refreshed)
     figures = await beside(editor)
-    assert set(figures) == {5, 6} and figures[5]["label"].startswith("live ") and "R̂ 1.0" in figures[5]["label"]
+    assert set(figures) == {5, 6} and figures[5]["label"].startswith("live ")
+    # VS Code shows 43 characters of a line's hints, names of parameters included
+    assert all(len(hint["label"]) < 35 for hint in figures.values())
     assert "No run: nothing of it is kept" in figures[5]["tooltip"]
     hover = await editor.hover(uri_of(editor), *place(TEXT, "mu <- Normal(3"))
     assert "Live posterior, 4 chains of 1,000 draws: 3." in hover["contents"]["value"]
@@ -125,13 +127,14 @@ async def test_the_posterior_stands_beside_the_steps_marked_live(editor: Editor,
 
 async def test_an_edit_makes_the_figures_old_and_brings_new_ones(editor: Editor) -> None:
     version, text = await typed(editor, TEXT, "Normal(3.0, 2.0)", "Normal(13.0, 0.1)")
-    assert all("of an older text" in hint["label"] for hint in (await beside(editor)).values())
+    before = (await beside(editor)).values()
+    assert all(hint["label"].startswith("before ") and "has changed since" in hint["tooltip"] for hint in before)
     told = await said(editor, version, "drawn")
     assert mean_of(told, "mu") == pytest.approx((13.0 * 100 + 9.5) / 103, abs=0.02)
-    assert not any("older" in hint["label"] for hint in (await beside(editor)).values())
+    assert all(hint["label"].startswith("live ") for hint in (await beside(editor)).values())
     # a comment changes nothing: what was drawn stands
     version, text = await typed(editor, text, "return mu", "return mu  # the mean")
-    assert not any("older" in hint["label"] for hint in (await beside(editor)).values())
+    assert all(hint["label"].startswith("live ") for hint in (await beside(editor)).values())
     # the program that is typed in is the one that is drawn from
     version, text = await typed(editor, text, "sample a <- Normal(0.0, 1.0)", "sample a <- Normal(7.0, 0.5)")
     told = await said(editor, version, "drawn")

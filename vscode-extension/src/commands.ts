@@ -6,7 +6,7 @@ import type { DiagramPanels } from "./diagram/panel";
 import { selectInterpreter } from "./environment";
 import { EXAMPLE } from "./example";
 import { openProgram } from "./program";
-import type { Priors } from "./prior/panel";
+import type { Live } from "./live/panel";
 import type { Algorithm, RunOverview } from "./protocol";
 import { askDraws, askOptions } from "./runs/ask";
 import type { RunPanels } from "./runs/panel";
@@ -19,7 +19,7 @@ interface Features {
   panels: RunPanels;
   diagrams: DiagramPanels;
   previews: DataPreviews;
-  priors: Priors;
+  live: Live;
   log: vscode.LogOutputChannel;
   context: vscode.ExtensionContext;
 }
@@ -28,7 +28,7 @@ interface RunHandle {
   runId: string;
 }
 
-export function registerCommands({ server, runs, panels, diagrams, previews, priors, log, context }: Features): vscode.Disposable[] {
+export function registerCommands({ server, runs, panels, diagrams, previews, live, log, context }: Features): vscode.Disposable[] {
   const register = vscode.commands.registerCommand;
   return [
     register("qvr.showDiagram", async () => {
@@ -48,7 +48,7 @@ export function registerCommands({ server, runs, panels, diagrams, previews, pri
     }),
     register("qvr.showPrior", () => {
       if (openProgram()) {
-        priors.show();
+        live.show();
       }
     }),
     register("qvr.stopRun", async (handle?: RunHandle) => {

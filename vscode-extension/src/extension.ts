@@ -7,7 +7,7 @@ import { DataPreviews } from "./data/panel";
 import { watchInterpreter } from "./environment";
 import { PrivateEnvironment } from "./install";
 import { commandMiddleware } from "./middleware";
-import { Priors } from "./prior/panel";
+import { Live } from "./live/panel";
 import { RunPanels } from "./runs/panel";
 import { Runs } from "./runs/runs";
 import { RunsTree } from "./runs/tree";
@@ -24,8 +24,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const previews = new DataPreviews(context.extensionUri, server);
   runs = new Runs(server, context.workspaceState, log, previews);
   const panels = new RunPanels(context, runs);
-  const priors = new Priors(context.extensionUri, server);
-  const diagrams = new DiagramPanels(context, server, priors);
+  const live = new Live(context.extensionUri, server);
+  const diagrams = new DiagramPanels(context, server, live);
   const tree = new RunsTree(runs, server);
   context.subscriptions.push(
     log,
@@ -34,9 +34,9 @@ export function activate(context: vscode.ExtensionContext): void {
     runs,
     panels,
     diagrams,
-    priors,
+    live,
     tree,
-    ...registerCommands({ server, runs, panels, diagrams, previews, priors, log, context }),
+    ...registerCommands({ server, runs, panels, diagrams, previews, live, log, context }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void server?.restart()),
   );
   void watchInterpreter(() => void server?.restart()).then((watcher) => context.subscriptions.push(watcher));

@@ -251,6 +251,22 @@ export interface PriorAnswer {
   outside: Record<string, string>;
 }
 
+/** Notification `qvr/live`: what is drawn while one types, or why nothing is. */
+export interface LiveEvent {
+  uri: string;
+  version: number | null;
+  kind: "prior" | "posterior";
+  program: string | null;
+  state: "waiting" | "drawing" | "drawn" | "problem";
+  text: string;
+  data?: string;
+  method?: "prior" | "nuts" | "pathfinder";
+  last?: boolean;
+  summary?: Summary;
+  notes?: string[];
+  outside?: Record<string, string>;
+}
+
 export type Algorithm = "svi" | "nuts";
 
 /** Argument of the command `qvr.run`. */
@@ -271,4 +287,5 @@ export const RUN_EVENT = "qvr/runEvent";
 export const DIAGRAM = "qvr/diagram";
 export const DATA_PREVIEW = "qvr/dataPreview";
 export const PRIOR = "qvr/prior";
+export const LIVE = "qvr/live";
 export const RUNS = "qvr/runs";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { MOST_SITES, siteDensities } from "../src/prior/densities";
+import { MOST_SITES, siteDensities } from "../src/live/densities";
 import type { PriorAnswer } from "../src/protocol";
 import type { Density, Predictive } from "../src/runs/figures";
 
@@ -44,4 +44,10 @@ it("shows nothing where nothing was drawn, stands still at one value, and is bou
   expect(total(found?.shares ?? [])).toBeCloseTo(1, 12);
   const many = Array.from({ length: MOST_SITES + 9 }, (_, at): [string, number, Density[]] => [`s${at}`, 1, [still]]);
   expect(siteDensities(answer(many))).toHaveLength(MOST_SITES);
+});
+
+it("marks what is of the posterior as one types", () => {
+  const of = answer([["mu", 1, [{ low: -4, high: 4, posterior: [1, 2, 1] }]]]);
+  expect(siteDensities(of, true)[0]).toMatchObject({ site: "mu", posterior: true });
+  expect(siteDensities(of)[0]).not.toHaveProperty("posterior");
 });

@@ -45,7 +45,7 @@ describe("the manifest", () => {
     const { supported, restrictedConfigurations } = manifest.capabilities.untrustedWorkspaces;
     expect(supported).toBe("limited");
     expect(restrictedConfigurations).toContain("qvr.interpreterPath");
-    expect(restrictedConfigurations).toContain("qvr.prior.asYouType");
+    expect(restrictedConfigurations).toEqual(expect.arrayContaining(["qvr.live", "qvr.liveBudget", "qvr.prior.asYouType"]));
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Outcome, type Place, Questions } from "../src/prior/questions";
+import { type Outcome, type Place, Questions } from "../src/live/questions";
 
 const at = (line: number, version = 1): Place => ({ uri: "file:///m.qvr", version, line });
 

@@ -55,6 +55,9 @@ local function handlers()
     ["qvr/runEvent"] = function(_, params)
       require("qvr.runs").receive(params)
     end,
+    ["qvr/live"] = function(_, params)
+      require("qvr.live").receive(params)
+    end,
   }
 end
 

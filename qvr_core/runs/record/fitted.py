@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -149,12 +149,14 @@ class Beside:
     """Where the figures are from."""
 
 
-def beside(fit: Fitted, snapshot: Snapshot) -> list[Beside]:
-    """The figures of each site and kept let, behind the step that binds it."""
+def beside(fit: Fitted, snapshot: Snapshot, told: Callable[[SiteSummary], str] | None = None) -> list[Beside]:
+    """The figures of each site and kept let, behind the step that binds it: as `told`, which then says itself whether
+    they are of an older text."""
     found, units = _program(snapshot, fit.program), _units(snapshot, fit.program)
     if found is None or not fit.sites:
         return []
     older = rests_on(snapshot, fit.program) != fit.rests_on
+    said = told or figure
     note = f"Run {fit.run_id}." + (" The program has changed since." if older else "")
     behind: dict[int, list[str]] = {}
     for name, origin in site_origins(found).items():
@@ -163,24 +165,25 @@ def beside(fit: Fitted, snapshot: Snapshot) -> list[Beside]:
     shown: list[Beside] = []
     for unit, names in behind.items():
         end = len(units[unit].unit.text)
-        figures = [
-            figure(fit.sites[name]) if len(names) == 1 else f"{name} {figure(fit.sites[name])}" for name in names
-        ]
-        text = ", ".join(figures) + (" · of an older text" if older else "")
+        figures = [said(fit.sites[name]) if len(names) == 1 else f"{name} {said(fit.sites[name])}" for name in names]
+        text = ", ".join(figures) + (" · of an older text" if older and told is None else "")
         shown.append(Beside(snapshot.range(Origin(unit, Span(end, end))).start, text, note, older))
     return shown
 
 
 def figure(site: SiteSummary) -> str:
     """`3.6 ± 2.9 · R̂ 1.00`, with the shape of its density where it is one number."""
+    text, least = brief(site), "" if site.size == 1 else "≤ "
+    return text if site.r_hat is None else f"{text} · R̂ {least}{site.r_hat:.2f}"
+
+
+def brief(site: SiteSummary) -> str:
+    """The same without R-hat."""
     if site.size == 1:
         element = site.elements[0]
         bars = "" if element.density is None else f"{blocks(coarse(element.density.posterior, 8))} "
-        text = f"{bars}{give_or_take(element.mean, element.sd)}"
-    else:
-        text = f"{site.size:,} × {shown(site.low)} … {shown(site.high)}, sd ≤ {shown(site.sd)}"
-    least = "" if site.size == 1 else "≤ "
-    return text if site.r_hat is None else f"{text} · R̂ {least}{site.r_hat:.2f}"
+        return f"{bars}{give_or_take(element.mean, element.sd)}"
+    return f"{site.size:,} × {shown(site.low)} … {shown(site.high)}, sd ≤ {shown(site.sd)}"
 
 
 def give_or_take(mean: float | None, sd: float | None) -> str:

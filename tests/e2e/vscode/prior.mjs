@@ -18,7 +18,7 @@ const SLOW = 240_000;
 
 const session = await Session.start({
   files: { "schools.qvr": SCHOOLS, "d.csv": DATA, "qvr.toml": TOML },
-  settings: { "qvr.prior.asYouType": true },
+  settings: { "qvr.live": "prior" },
   size: { width: 1600, height: 900 },
 });
 const { page } = session;
@@ -86,7 +86,7 @@ try {
 
   await step("Show Prior opens the page of the prior", async () => {
     await session.focusEditor();
-    await session.command("QVR: Show Prior");
+    await session.command("QVR: Show Prior or Live Posterior");
     const panel = await session.webview("table.densities tbody tr", 60_000);
     assert.equal(await panel.locator("h1").innerText(), "Prior of schools");
     assert.match(await panel.locator("header .facts").innerText(), /csv:d\.csv · 200 draws/);
@@ -97,7 +97,7 @@ try {
 
   await step("with the setting off the diagram shows nothing of it, and an edit takes the figures away", async () => {
     diagram = await session.webview("g.node .density");
-    session.configure({ "qvr.prior.asYouType": false });
+    session.configure({ "qvr.live": "off" });
     await eventually("no density", async () => (await diagram.locator(".density").count()) === 0);
     assert.ok((await diagram.locator("g.node").count()) > 0);
     await session.focusEditor();
@@ -106,7 +106,7 @@ try {
   });
 
   await step("with the setting on again, in a dark theme, they come back", async () => {
-    session.configure({ "qvr.prior.asYouType": true, "workbench.colorTheme": "Default Dark Modern" });
+    session.configure({ "qvr.live": "prior", "workbench.colorTheme": "Default Dark Modern" });
     diagram = await session.webview("g.node .density", 60_000);
     await diagram.locator("body.vscode-dark").waitFor();
     const seen = await diagram.locator('[id="node:mu"] .density').evaluate((one) => {

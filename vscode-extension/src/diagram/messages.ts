@@ -1,5 +1,5 @@
 /** What the diagram panel and its webview say to each other. */
-import type { SiteDensity } from "../prior/densities";
+import type { SiteDensity } from "../live/densities";
 import type { DiagramAnswer } from "../protocol";
 
 export interface DiagramState {

@@ -1,7 +1,7 @@
 /** The diagram beside the editor: live, and linked both ways with the cursor. */
 import * as vscode from "vscode";
 import { nodesAt } from "../nodes";
-import type { SiteDensity } from "../prior/densities";
+import type { SiteDensity } from "../live/densities";
 import { DIAGRAM, type DiagramAnswer, type DiagramParams } from "../protocol";
 import { named, type Serving } from "../serving";
 import { html, icons } from "../webview";
@@ -16,7 +16,7 @@ interface Shown {
   opened: string[];
 }
 
-/** What is known of the prior of a program. */
+/** What was drawn from a program. */
 interface Densities {
   densities(uri: string, program: string): SiteDensity[];
   readonly onDidChange: vscode.Event<void>;
@@ -35,7 +35,7 @@ class DiagramPanel {
     readonly panel: vscode.WebviewPanel,
     readonly shown: Shown,
     private readonly server: Serving,
-    private readonly priors: Densities | undefined,
+    private readonly live: Densities | undefined,
     extension: vscode.Uri,
   ) {
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(extension, "dist")] };
@@ -86,10 +86,10 @@ class DiagramPanel {
     }
   }
 
-  /** Show what is known of the prior at the nodes, or take away what is not any more. */
+  /** Show what was drawn at the nodes, or take away what is not any more. */
   densities(): void {
     if (this.answer) {
-      this.send({ type: "densities", densities: this.priors?.densities(this.uri.toString(), this.answer.name) ?? [] });
+      this.send({ type: "densities", densities: this.live?.densities(this.uri.toString(), this.answer.name) ?? [] });
     }
   }
 
@@ -165,7 +165,7 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly server: Serving,
-    private readonly priors?: Densities,
+    private readonly live?: Densities,
   ) {
     this.disposables = [
       vscode.window.registerWebviewPanelSerializer("qvr.diagram", this),
@@ -178,7 +178,7 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
           this.panels.forEach((panel) => panel.later());
         }
       }),
-      ...(priors ? [priors.onDidChange(() => this.panels.forEach((panel) => panel.densities()))] : []),
+      ...(live ? [live.onDidChange(() => this.panels.forEach((panel) => panel.densities()))] : []),
       server.onDidStart(() => this.panels.forEach((panel) => panel.later())),
     ];
   }
@@ -224,7 +224,7 @@ export class DiagramPanels implements vscode.Disposable, vscode.WebviewPanelSeri
   }
 
   private add(panel: vscode.WebviewPanel, shown: Shown): void {
-    const added = new DiagramPanel(panel, shown, this.server, this.priors, this.context.extensionUri);
+    const added = new DiagramPanel(panel, shown, this.server, this.live, this.context.extensionUri);
     this.panels.add(added);
     panel.onDidDispose(() => {
       added.dispose();

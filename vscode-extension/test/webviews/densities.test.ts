@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { beforeEach, expect, it } from "vitest";
-import type { SiteDensity } from "../../src/prior/densities";
+import type { SiteDensity } from "../../src/live/densities";
 import type { DiagramNode } from "../../src/protocol";
 import { Densities } from "../../webviews/diagram/densities";
 
@@ -52,4 +52,9 @@ it("draws none where two nodes have the name, and takes all away when there are 
   expect(drawn([node("mu"), node("theta"), node("mu2", { label: "mu" })])).toEqual(["theta: prior from −4 to 4"]);
   shown.set([]);
   expect(drawn([node("mu"), node("theta")])).toEqual([]);
+});
+
+it("says of a posterior as one types that it is one", () => {
+  shown.set([density("mu", { posterior: true })]);
+  expect(drawn([node("mu")])).toEqual(["mu: live posterior from −4 to 4"]);
 });

@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { beforeAll, beforeEach, expect, it, vi } from "vitest";
-import type { ToPrior } from "../../src/prior/messages";
+import type { ToPrior } from "../../src/live/messages";
 import type { PriorAnswer } from "../../src/protocol";
 
 const sent: unknown[] = [];
@@ -63,4 +63,10 @@ it("says why there is nothing to show", () => {
   expect(root().querySelector("[role=alert]")?.textContent).toBe("`mu` has no prior");
   show({ type: "problem", text: "the program has errors" });
   expect(root().textContent).toBe("the program has errors");
+});
+
+it("says what it shows of a posterior as one types, and how that stands", () => {
+  show({ type: "prior", answer: { ...ANSWER, data: "" }, live: "live posterior of `schools`: 4 chains of 25 draws in 0.1 s" });
+  expect(root().querySelector("h1")?.textContent).toBe("Live posterior of schools");
+  expect(root().querySelector("header .facts")?.textContent).toBe("live posterior of `schools`: 4 chains of 25 draws in 0.1 s");
 });

@@ -1,5 +1,5 @@
 /** Small densities at the lower edge of the nodes that draw. */
-import type { SiteDensity } from "../../src/prior/densities";
+import type { SiteDensity } from "../../src/live/densities";
 import type { DiagramNode } from "../../src/protocol";
 import { digits, steps, svg } from "../run/svg";
 
@@ -43,9 +43,9 @@ export class Densities {
 }
 
 /** What is said of a density in words. */
-export function inWords({ low, high, numbers, size }: SiteDensity): string {
+export function inWords({ low, high, numbers, size, posterior }: SiteDensity): string {
   const which = size > 1 ? `, over ${numbers === size ? "its" : `${numbers} of its`} ${size} numbers` : "";
-  return `prior from ${digits(low)} to ${digits(high)}${which}`;
+  return `${posterior ? "live posterior" : "prior"} from ${digits(low)} to ${digits(high)}${which}`;
 }
 
 /** Graphviz paints wires over the nodes that come before them, and so over what hangs from a node. */

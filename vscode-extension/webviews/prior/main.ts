@@ -1,5 +1,5 @@
-/** The page of a prior: the density of each number, what is predicted beside the data, and what does not go together. */
-import type { FromPrior, ToPrior } from "../../src/prior/messages";
+/** The page of a prior, or of a posterior as one types: the density of each number, what is predicted beside the data, and what does not go together. */
+import type { FromPrior, ToPrior } from "../../src/live/messages";
 import type { PriorAnswer } from "../../src/protocol";
 import { el, style } from "../dom";
 import css from "../run/run.css";
@@ -10,10 +10,10 @@ const choose = (site: string): void => vscode.postMessage({ type: "site", site }
 
 style(css);
 const root = document.getElementById("root") as HTMLElement;
-root.replaceChildren(el("p", { class: "facts" }, "The prior of the program under the cursor is drawn from; the first time takes some seconds."));
+root.replaceChildren(el("p", { class: "facts" }, "The program under the cursor is drawn from; the first time takes a second."));
 
 window.addEventListener("message", ({ data }: MessageEvent<ToPrior>) => {
-  root.replaceChildren(...(data.type === "problem" ? [problem(data.text)] : page(data.answer)));
+  root.replaceChildren(...(data.type === "problem" ? [problem(data.text)] : page(data.answer, data.live)));
 });
 vscode.postMessage({ type: "ready" } satisfies FromPrior);
 
@@ -21,8 +21,9 @@ function problem(text: string): HTMLElement {
   return el("p", { class: "written error", role: "alert" }, text);
 }
 
-function page({ program, data, problem: why, summary, notes, outside }: PriorAnswer): HTMLElement[] {
-  const head = el("header", {}, el("h1", {}, `Prior of ${program}`), el("span", { class: "facts" }, `${data}${summary ? ` · ${summary.draws} draws` : ""}`));
+function page({ program, data, problem: why, summary, notes, outside }: PriorAnswer, live?: string): HTMLElement[] {
+  const facts = live ?? `${data}${summary ? ` · ${summary.draws} draws` : ""}`;
+  const head = el("header", {}, el("h1", {}, `${live === undefined ? "Prior" : "Live posterior"} of ${program}`), el("span", { class: "facts" }, facts));
   if (why !== null || !summary) {
     return [head, problem(why ?? "There are no draws.")];
   }

@@ -1,16 +1,20 @@
-/** The prior of the program under the cursor: beside its text in a panel, and, where the setting asks for it, in the text. */
+/**
+ * What the program under the cursor says while one types: its prior, or its posterior, beside its text in a panel and, where the
+ * setting asks for it, in the text and its diagram. The server draws by itself then; without the setting the open panel asks.
+ */
 import * as vscode from "vscode";
 import type { Server } from "../client";
-import { PRIOR, type PriorAnswer, type PriorParams } from "../protocol";
+import { LIVE, type LiveEvent, PRIOR, type PriorAnswer, type PriorParams } from "../protocol";
 import { revealStep } from "../reveal";
 import { html, icons } from "../webview";
 import { type SiteDensity, siteDensities } from "./densities";
 import type { FromPrior, ToPrior } from "./messages";
 import { type Outcome, type Place, Questions } from "./questions";
+import { LiveStatus } from "./status";
 
-const SETTING = "qvr.prior.asYouType";
+const SETTINGS = ["qvr.live", "qvr.prior.asYouType"];
 
-export class Priors implements vscode.Disposable {
+export class Live implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
   private shown: ToPrior | undefined;
   private of: { uri: string; program: string } | undefined;
@@ -18,7 +22,8 @@ export class Priors implements vscode.Disposable {
   private drawn: { uri: string; program: string; densities: SiteDensity[] } | undefined;
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
-  private readonly questions = new Questions<PriorAnswer>(
+  private readonly status = new LiveStatus();
+  private readonly questions = new Questions<PriorAnswer | undefined>(
     (place, signal) => this.ask(place, signal),
     (outcome) => this.tell(outcome),
   );
@@ -34,7 +39,9 @@ export class Priors implements vscode.Disposable {
     this.listening = vscode.Disposable.from(
       watcher,
       this.changed,
+      this.status,
       watcher.onDidChange(again),
+      server.onDidStart((client) => client.onNotification(LIVE, (event: LiveEvent) => this.take(event))),
       vscode.window.onDidChangeActiveTextEditor(look),
       vscode.window.onDidChangeTextEditorSelection(look),
       vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
@@ -45,7 +52,8 @@ export class Priors implements vscode.Disposable {
       }),
       vscode.workspace.onDidGrantWorkspaceTrust(look),
       vscode.workspace.onDidChangeConfiguration((change) => {
-        if (change.affectsConfiguration(SETTING)) {
+        if (SETTINGS.some((setting) => change.affectsConfiguration(setting))) {
+          this.status.show(undefined);
           look();
           this.changed.fire();
         }
@@ -62,7 +70,7 @@ export class Priors implements vscode.Disposable {
     }
     const panel = vscode.window.createWebviewPanel(
       "qvr.prior",
-      "Prior",
+      kind() === "posterior" ? "Live Posterior" : "Prior",
       { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
       { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.extension, "dist")] },
     );
@@ -79,14 +87,14 @@ export class Priors implements vscode.Disposable {
       this.panel = undefined;
       this.questions.at(this.place());
     });
-    panel.webview.html = html(panel.webview, this.extension, { script: "prior.js", title: "Prior" });
+    panel.webview.html = html(panel.webview, this.extension, { script: "prior.js", title: panel.title });
     this.questions.again(this.place());
   }
 
   /** The densities of the steps of a program, where the setting asks for them and its text is that which was drawn from. */
   densities(uri: string, program: string): SiteDensity[] {
     const same = this.drawn?.uri === uri && this.drawn.program === program;
-    return this.drawn && same && asYouType() ? this.drawn.densities : [];
+    return this.drawn && same && kind() !== "off" ? this.drawn.densities : [];
   }
 
   private keep(drawn: typeof this.drawn): void {
@@ -94,9 +102,29 @@ export class Priors implements vscode.Disposable {
     this.changed.fire();
   }
 
-  /** Where the cursor is, if the prior is wanted there. */
+  /** What the server has drawn, and how it stands. */
+  private take(event: LiveEvent): void {
+    const { uri, program, summary, state, text } = event;
+    this.status.show(event);
+    if (program !== null && summary) {
+      const [notes, outside] = [event.notes ?? [], event.outside ?? {}];
+      const answer: PriorAnswer = { program, version: event.version, data: event.data ?? "", problem: null, summary, notes, outside };
+      this.present({ type: "prior", answer, ...(event.kind === "posterior" ? { live: text } : {}) }, { uri, program });
+      this.keep({ uri, program, densities: siteDensities(answer, event.kind === "posterior") });
+    } else if (state === "problem" || state === "waiting") {
+      this.present({ type: "problem", text }, program === null ? undefined : { uri, program });
+      this.keep(undefined);
+    }
+  }
+
+  private present(shown: ToPrior, of: typeof this.of): void {
+    [this.shown, this.of] = [shown, of];
+    void this.panel?.webview.postMessage(shown);
+  }
+
+  /** Where the cursor is, if anything is wanted there. */
   private place(): Place | undefined {
-    const wanted = this.panel !== undefined || asYouType();
+    const wanted = this.panel !== undefined || kind() !== "off";
     const editor = vscode.window.activeTextEditor ?? (this.panel?.active ? vscode.window.visibleTextEditors.find(isProgram) : undefined);
     if (!wanted || !vscode.workspace.isTrusted || !editor || !isProgram(editor)) {
       return undefined;
@@ -104,7 +132,8 @@ export class Priors implements vscode.Disposable {
     return { uri: editor.document.uri.toString(), version: editor.document.version, line: editor.selection.active.line };
   }
 
-  private async ask(place: Place, signal: AbortSignal): Promise<PriorAnswer> {
+  /** The prior there; undefined where the server draws by itself, and is told where the cursor is. */
+  private async ask(place: Place, signal: AbortSignal): Promise<PriorAnswer | undefined> {
     const client = await this.server.running();
     if (!client) {
       throw new Error("The language server is not running.");
@@ -113,22 +142,26 @@ export class Priors implements vscode.Disposable {
     signal.addEventListener("abort", () => cancelling.cancel());
     const params: PriorParams = { textDocument: { uri: place.uri }, position: { line: place.line, character: 0 } };
     try {
+      if (kind() !== "off") {
+        const said = await client.sendRequest<LiveEvent | null>(LIVE, params, cancelling.token);
+        if (said?.version === place.version) {
+          this.take(said);
+        }
+        return undefined;
+      }
       return await client.sendRequest<PriorAnswer>(PRIOR, params, cancelling.token);
     } finally {
       cancelling.dispose();
     }
   }
 
-  private tell(outcome: Outcome<PriorAnswer>): void {
-    if ("answer" in outcome) {
-      this.of = { uri: outcome.place.uri, program: outcome.answer.program };
-      this.shown = { type: "prior", answer: outcome.answer };
-      this.keep({ ...this.of, densities: siteDensities(outcome.answer) });
-    } else {
-      this.shown = { type: "problem", text: outcome.problem };
+  private tell(outcome: Outcome<PriorAnswer | undefined>): void {
+    if ("problem" in outcome) {
+      this.present({ type: "problem", text: outcome.problem }, undefined);
       this.keep(undefined);
+    } else if (outcome.answer) {
+      this.present({ type: "prior", answer: outcome.answer }, { uri: outcome.place.uri, program: outcome.answer.program });
     }
-    void this.panel?.webview.postMessage(this.shown);
   }
 
   dispose(): void {
@@ -138,8 +171,11 @@ export class Priors implements vscode.Disposable {
   }
 }
 
-function asYouType(): boolean {
-  return vscode.workspace.getConfiguration().get<boolean>(SETTING, false);
+/** What is drawn while one types. */
+function kind(): "off" | "prior" | "posterior" {
+  const settings = vscode.workspace.getConfiguration("qvr");
+  const now = settings.get<"off" | "prior" | "posterior">("live", "off");
+  return now === "off" && settings.get("prior.asYouType", false) ? "prior" : now;
 }
 
 function isProgram({ document }: vscode.TextEditor): boolean {

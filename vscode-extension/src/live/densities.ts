@@ -1,4 +1,4 @@
-/** What a diagram shows of a prior: one small density for each step, whatever the number of its elements. */
+/** What a diagram shows of draws: one small density for each step, whatever the number of its elements. */
 import type { PriorAnswer } from "../protocol";
 
 /** Shares in bins of equal width between `low` and `high`; `numbers` of the step's `size` numbers are in it. */
@@ -9,6 +9,8 @@ export interface SiteDensity {
   shares: number[];
   numbers: number;
   size: number;
+  /** Of the posterior, as one types, and not of the prior. */
+  posterior?: boolean;
   /** Why the data of an observed step do not go together with it. */
   outside?: string | undefined;
 }
@@ -24,14 +26,14 @@ interface Bins {
 }
 
 /** Of each step what is drawn; where data are known, what is predicted of all of them: at most `MOST_SITES`, in the order of the steps. */
-export function siteDensities({ summary, outside }: PriorAnswer): SiteDensity[] {
+export function siteDensities({ summary, outside }: Pick<PriorAnswer, "summary" | "outside">, posterior = false): SiteDensity[] {
   const drawn = (summary?.sites ?? []).map(({ name, size, elements }) => {
     const all = elements.flatMap(({ density }) => (density ? [{ ...density, counts: density.posterior }] : []));
     return one(name, all, size);
   });
   const predicted = (summary?.predictive ?? []).map(({ name, low, high, prior }) => one(name, prior ? [{ low, high, counts: prior.mean }] : [], 1, outside[name]));
   const found = [...drawn, ...predicted].flatMap((density) => (density ? [[density.site, density] as const] : []));
-  return [...new Map(found).values()].slice(0, MOST_SITES);
+  return [...new Map(found).values()].slice(0, MOST_SITES).map((density) => (posterior ? { ...density, posterior } : density));
 }
 
 function one(site: string, all: readonly Bins[], size: number, outside?: string): SiteDensity | undefined {
