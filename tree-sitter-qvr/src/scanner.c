@@ -496,6 +496,9 @@ static void nest(State *state, const Line *line, enum Token start, const Line *n
     state->depth--;
     state->dedents++;
   }
+  /* the block stands in the column of a line that is out of it to the left */
+  if (state->depth == 1 && state->kind != UNKNOWN && next->width < state->levels[0].width)
+    state->levels[0].width = next->width;
 }
 
 /* Take the logical line that begins with `line`: all that `State` says of it and of what follows. */
