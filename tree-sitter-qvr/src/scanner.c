@@ -501,6 +501,19 @@ static void nest(State *state, const Line *line, enum Token start, const Line *n
     state->levels[0].width = next->width;
 }
 
+/* The column of a block: that of its first line that is one, whatever stands askew above, else of its first line. */
+static uint32_t block_width(const State *state, TSLexer *lexer, Text *text, const Line *first) {
+  uint8_t kind = state->kind == UNKNOWN ? PROGRAM : state->kind;
+  Line line = *first;
+  if (kind == COMPOSITION || kind == FAMILY) return first->width;
+  while (line.code && belongs(state, &line)) {
+    if (is_word_of(&line, kind == DEDUCTION ? ITEM : STEP))
+      return state->kind != UNKNOWN && first->width < line.width ? first->width : line.width;
+    read_logical(lexer, text, &line, kind, NULL, NULL);
+  }
+  return first->width;
+}
+
 /* Take the logical line that begins with `line`: all that `State` says of it and of what follows. */
 static enum Token take_line(State *state, TSLexer *lexer, Text *text, Line *line) {
   Line first = *line;
@@ -543,6 +556,7 @@ static enum Token take_line(State *state, TSLexer *lexer, Text *text, Line *line
     state->kind = NO_STATEMENT;
   } else {
     nest(state, &first, start, line, state->stripped > 0);
+    if (start == BEGIN_STATEMENT && !state->stripped) state->levels[0].width = block_width(state, lexer, text, line);
   }
   return start;
 }
