@@ -21,9 +21,10 @@ from qvr_core.runtime.values.indices import IndexCheck
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.arithmetic.broadcasting import axes, is_data
+from qvr_core.semantics.language.builtins import ALIASES
 from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.model.expressions import Constant, Data, Expr
+from qvr_core.semantics.types.model.expressions import Builtin, Constant, Data, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Site
 
@@ -108,7 +109,7 @@ class Arguments:
         self.where = where
         self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
         named = [(_parameter(self.family, name), name, expr) for name, expr in draw.args]
-        self.items = [Argument(p, name, expr, parts) for p, name, expr in named if not p.sizes]
+        self.items = [Argument(p, *_as_logits(p, name, expr), parts) for p, name, expr in named if not p.sizes]
         self.constraints = {p.name: p.constraint for p in self.family.facts.parameters}
         self.by_data = any(is_data(expr.type) for _, expr in draw.args)
         """True where only data tell the shape of an argument."""
@@ -176,6 +177,16 @@ class Arguments:
 def _parameter(family: RuntimeFamily, name: str) -> Parameter:
     """The parameter that an argument of this name gives, be it by another parametrisation."""
     return next(p for p in family.facts.parameters if name == p.name or name in dict(p.alternatives))
+
+
+def _as_logits(parameter: Parameter, name: str, expr: Expr) -> tuple[str, Expr]:
+    """An argument as it is computed: a probability that is written `sigmoid(x)` is given by its logit x, from which
+    nothing is lost where rounding makes it 1."""
+    logits = next((other for other, _ in parameter.alternatives if other.endswith("logits")), None)
+    if name != parameter.name or logits is None or not isinstance(expr, Builtin):
+        return name, expr
+    called = ALIASES.get(expr.function, expr.function)
+    return (logits, expr.args[0]) if called == "sigmoid" else (name, expr)
 
 
 def take_groups(cell: Cell, groups: Cell) -> Cell:
