@@ -252,6 +252,12 @@ _in_place("add_", lambda data, other: data + other)
 _in_place("mul_", lambda data, other: data * other)
 
 
+@listed("data_ptr")
+def data_ptr(x: Array) -> int:
+    """Where the numbers lie in memory."""
+    return int(_data(x, "its address").ctypes.data)
+
+
 @listed("index_put_")
 def index_put_(x: Array, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Array:
     """Numbers put, or added, at indices."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from qvr_core.arrays import operations as g
 from qvr_core.arrays.accumulation import add_slope, carry_back, rule
-from qvr_core.arrays.graph import Array
+from qvr_core.arrays.graph import Array, Unsupported
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.recurrences import Body, Loop, State
 
@@ -19,6 +19,8 @@ from qvr_core.arrays.recurrences import Body, Loop, State
 def _loop(node: Array, d: Array) -> Sequence[Array | None]:
     """A loop the other way round: what each turn adds to the derivatives of what it reads."""
     body: Body = node.params[0]
+    if body.reverse:
+        raise Unsupported("the second derivative of a loop")
     graph, starts = node.graph, sum(len(state.back) for state in body.states)
     rows, captured = node.args[starts : starts + len(body.items)], node.args[starts + len(body.items) :]
     given, series = body.parts(d), body.parts(node)

@@ -45,6 +45,13 @@ def add(x: Any, y: Any, *, alpha: float = 1) -> Array:
     return p("add", left, right if alpha == 1 else p("mul", right, right.graph.constant(alpha)))
 
 
+@listed("addcmul")
+def addcmul(x: Any, y: Any, z: Any, *, value: float = 1) -> Array:
+    """x + value y z."""
+    start, left, right = arrays(x, y, z)
+    return add(start, p("mul", left, right), alpha=value)
+
+
 @listed("sub", "subtract")
 def sub(x: Any, y: Any, *, alpha: float = 1) -> Array:
     """x − alpha y."""

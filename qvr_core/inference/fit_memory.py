@@ -1,19 +1,22 @@
-"""A guide's parameters, their gradients and the moments of Adam as flat arrays, of which torch's tensors are views."""
+"""A guide's parameters, their gradients and the moments of Adam as flat arrays, of which the engine's are views."""
 
 from __future__ import annotations
 
-import numpy as np
-import torch
-from torch import Tensor, nn
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.codegen.calls import Compiled
 from qvr_core.codegen.kernels import descent
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.delta import AutoDeltaGuide
-from qvr_core.inference.guides.joint import AutoMultivariateNormalGuide
+from qvr_core.inference.guides.joint import AutoLowRankMultivariateNormalGuide, AutoMultivariateNormalGuide
 from qvr_core.inference.guides.normal import AutoNormalGuide
 
-ADAM = (torch.optim.Adam, torch.optim.AdamW)
+ADAM = (arrays.optim.Adam, arrays.optim.AdamW)
 UNLIKE = ("amsgrad", "maximize", "differentiable", "capturable")
 """Settings of Adam that only torch's own step knows."""
 STEP = Compiled(descent.adam)
@@ -21,34 +24,33 @@ STEP = Compiled(descent.adam)
 
 class Memory:
     """The parameters of a guide as one vector, in the order of `descent.evaluate`, with gradient and moments beside it;
-    torch's tensors are views of them."""
+    the arrays of guide and optimiser are views of them."""
 
-    def __init__(self, guide: Guide, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, guide: Guide, optimizer: arrays.optim.Optimizer) -> None:
         self.optimizer = optimizer
         self.parameters = _in_order(guide)
         sizes = [parameter.numel() for parameter in self.parameters]
         self._ends = np.cumsum([0, *sizes]).tolist()
-        kind = self.parameters[0].dtype
-        self.theta, self.gradient = torch.zeros(sum(sizes), dtype=kind), torch.zeros(sum(sizes), dtype=kind)
-        self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
-        self.gradient_array = self.gradient.numpy()
-        self.counts = torch.zeros(len(sizes)) if _is_adam(optimizer) else None
-        moved = (self.theta, self.gradient, self.mean, self.square)
-        self._arrays = [tensor.numpy() for tensor in (*moved, *(() if self.counts is None else (self.counts,)))]
-        self._values, self._gradients, *self._moments = (
-            [self._view(vector, number) for number in range(len(sizes))] for vector in moved
+        kind = self.parameters[0].detach().numpy().dtype
+        self.theta, self.gradient, mean, square = (np.zeros(sum(sizes), kind) for _ in range(4))
+        counts = np.zeros(len(sizes)) if _is_adam(optimizer) else None
+        self._values, self._gradients, *self._moments = map(self._views, (self.theta, self.gradient, mean, square))
+        self._steps = (
+            [] if counts is None else [arrays.from_numpy(counts[n : n + 1].reshape(())) for n in range(len(sizes))]
         )
-        self._steps = [] if self.counts is None else list(self.counts)
         self._rates = np.zeros(5)
-        self._adam = None if self.counts is None else STEP.bound(*self._arrays, self._rates)
+        self._adam = (
+            None if counts is None else STEP.bound(self.theta, self.gradient, mean, square, counts, self._rates)
+        )
         self.bind()
 
     def bind(self) -> None:
-        """Make torch's tensors views of the vectors again, where something has put others in their place."""
+        """Make parameters views of the vectors again, where something has put others in their place."""
         for parameter, value, gradient in zip(self.parameters, self._values, self._gradients, strict=True):
             if parameter.data_ptr() != value.data_ptr():
-                value.copy_(parameter.data)
-                parameter.data = value
+                with arrays.no_grad():
+                    value.copy_(parameter.detach())
+                    parameter.set_(value)  # pyright: ignore[reportArgumentType]
             if parameter.grad is not gradient:
                 parameter.grad = gradient
 
@@ -59,7 +61,7 @@ class Memory:
             return
         self._bind_state()
         group = self.optimizer.param_groups[0]
-        decay = group["weight_decay"] if isinstance(self.optimizer, torch.optim.AdamW) else 0.0
+        decay = group["weight_decay"] if isinstance(self.optimizer, arrays.optim.AdamW) else 0.0
         self._rates[:] = (float(group["lr"]), *group["betas"], group["eps"], decay)
         self._adam()
 
@@ -73,8 +75,10 @@ class Memory:
                     view.copy_(state[name])
                 state[name] = view
 
-    def _view(self, vector: Tensor, number: int) -> Tensor:
-        return vector[self._ends[number] : self._ends[number + 1]].view(self.parameters[number].shape)
+    def _views(self, vector: NDArray[Any]) -> list[Tensor]:
+        """A part of a vector for each parameter, in its shape."""
+        parts = (vector[start:stop] for start, stop in pairwise(self._ends))
+        return [arrays.from_numpy(part.reshape(own.shape)) for part, own in zip(parts, self.parameters, strict=True)]
 
 
 def _in_order(guide: Guide) -> list[nn.Parameter]:
@@ -83,12 +87,14 @@ def _in_order(guide: Guide) -> list[nn.Parameter]:
         return [parameters[block.key] for parameters in each for block in guide.blocks]  # pyright: ignore[reportReturnType]
     if isinstance(guide, AutoMultivariateNormalGuide):
         return [guide.loc, guide.log_diagonal, guide.lower]
+    if isinstance(guide, AutoLowRankMultivariateNormalGuide):
+        return [guide.loc, guide.log_scale, guide.factor]
     assert isinstance(guide, AutoDeltaGuide)
     return [guide.loc[block.key] for block in guide.blocks]  # pyright: ignore[reportReturnType]
 
 
-def _is_adam(optimizer: torch.optim.Optimizer) -> bool:
+def _is_adam(optimizer: arrays.optim.Optimizer) -> bool:
     """Whether a step is plain Adam's or AdamW's, alike for all parameters."""
     (group, *others) = optimizer.param_groups
-    plain = type(optimizer) in ADAM and not others and not any(group[name] for name in UNLIKE)
-    return plain and (type(optimizer) is torch.optim.AdamW or group["weight_decay"] == 0)
+    plain = type(optimizer) in ADAM and not others and not any(group.get(name) for name in UNLIKE)
+    return plain and (type(optimizer) is arrays.optim.AdamW or group["weight_decay"] == 0)

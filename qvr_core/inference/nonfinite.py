@@ -30,10 +30,9 @@ def first_non_finite(
 ) -> NonFinite:
     """Run once more and name the first quantity that is NaN or infinite, in program order: parameters, values,
     densities, then gradients."""
-    named = {**dict(model.named_parameters()), **{f"guide.{n}": p for n, p in guide.named_parameters()}}
-    for name, parameter in named.items():
-        if not finite(parameter):
-            return NonFinite(f"`{model.name}`: the parameter `{name}` is no longer finite; lower the learning rate")
+    named = named_parameters(model, guide)
+    if (lost := lost_parameter(model, named)) is not None:
+        return lost
     value = model.input(x)
     rows = 1 if value is None else parts(value)[0].shape[0]
     found = blamed_data(model, value, observations or {})
@@ -46,6 +45,19 @@ def first_non_finite(
     except NonFinite as wrong:
         return wrong
     return found or NonFinite(f"`{model.name}`: the loss or its gradient is not finite")
+
+
+def named_parameters(model: ProgramModule, guide: Guide) -> dict[str, Tensor]:
+    """Those of both, as they are called in what is said of them."""
+    return {**dict(model.named_parameters()), **{f"guide.{n}": p for n, p in guide.named_parameters()}}
+
+
+def lost_parameter(model: ProgramModule, named: Mapping[str, Tensor]) -> NonFinite | None:
+    """The first parameter that is not finite."""
+    for name, parameter in named.items():
+        if not finite(parameter):
+            return NonFinite(f"`{model.name}`: the parameter `{name}` is no longer finite; lower the learning rate")
+    return None
 
 
 def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str, Any]) -> NonFinite | None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from qvr_core.inference.compiled_loss import CompiledLoss
-from qvr_core.inference.compiled_steps import Choice, Engine, Fitted, Steps, choose
+from qvr_core.inference.compiled_steps import Choice, CompiledSteps, Engine, Fitted, choose
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import finite, first_non_finite
 from qvr_core.runtime.programs.program import ProgramModule
@@ -97,7 +97,7 @@ class SVI:
         value = float(self._backward(x, observations).detach())
         return value, math.isfinite(value) and self._gradients_are_finite()
 
-    def _fast(self, x: object, observations: Mapping[str, Any] | None) -> Steps | None:
+    def _fast(self, x: object, observations: Mapping[str, Any] | None) -> CompiledSteps | None:
         """The engine's steps, which are made for the data of the first one."""
         if self._asked == "plain":
             return None

@@ -50,6 +50,7 @@ CASES: list[Case] = [
     ("detach", lambda x: x.detach().exp() * x + torch.where(x > 0.0, x.detach().sqrt(), x)),
     ("logaddexp", lambda x: torch.logaddexp(x, 2.0 * x.flip(0))),
     ("atan2", lambda x: torch.atan2(x, x.flip(0) + 2.0)),
+    ("addcmul", lambda x: torch.addcmul(x, x.flip(0), x.exp(), value=0.5)),
     ("hypot", lambda x: torch.hypot(x, x.flip(0) + 2.0)),
     ("remainder", lambda x: torch.remainder(x, 0.7) + torch.fmod(x, 0.7)),
     ("xlogy", lambda x: torch.xlogy(torch.tensor([0.0, 1.0, 2.0, 0.0]).double(), x.square() + 0.5)),

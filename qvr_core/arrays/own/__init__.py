@@ -1,4 +1,4 @@
-"""What programs take from torch, on numpy alone: numbers are double precision, nothing is differentiated here.
+"""What programs take from torch, on numpy alone: numbers are double precision, and nothing is recorded on the way.
 
 It is the engine of a process that does not load torch (`qvr_core.arrays.engine`).  Names, arguments and results are
 torch's, as far as statistical programs and their runs use them; what is not here is an error when it is asked for.
@@ -11,7 +11,7 @@ from math import inf, nan, pi
 from typing import Any
 
 from qvr_core.arrays.choice import NotListed
-from qvr_core.arrays.own import linalg, nn, random, special
+from qvr_core.arrays.own import autograd, linalg, nn, optim, random, special
 from qvr_core.arrays.own.creation import *  # noqa: F403
 from qvr_core.arrays.own.listed import NAMES, function
 from qvr_core.arrays.own.random import *  # noqa: F403
@@ -19,7 +19,7 @@ from qvr_core.arrays.own.scopes import *  # noqa: F403
 from qvr_core.arrays.own.shaping import *  # noqa: F403
 from qvr_core.arrays.own.types import *  # noqa: F403
 
-__all__ = ["inf", "linalg", "nan", "nn", "pi", "random", "special"]
+__all__ = ["autograd", "inf", "linalg", "nan", "nn", "optim", "pi", "random", "special"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

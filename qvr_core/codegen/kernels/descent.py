@@ -26,7 +26,7 @@ def evaluate(address, w, d, k, kind, sticking, tight, theta, starts, noise, z, g
     for p in range(particles):
         minus_log_q = _drawn(kind, theta, starts, noise, p, z)
         ratios[p] = call_density(address, z[p], g[p], w, d, k) + minus_log_q
-    loss = _weighed(tight, ratios)
+    loss = weighed(tight, ratios)
     for i in range(out.shape[0]):
         out[i] = 0.0
     for p in range(particles):
@@ -64,7 +64,7 @@ def _drawn(kind, theta, starts, noise, p, z):
     return total
 
 
-def _weighed(tight, ratios):
+def weighed(tight, ratios):
     """The loss of log p − log q of each particle; these become the particles' weights."""
     particles = ratios.shape[0]
     if not tight:

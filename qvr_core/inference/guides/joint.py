@@ -100,7 +100,7 @@ class AutoMultivariateNormalGuide(JointGuide):
     @property
     def scale_tril(self) -> Tensor:
         """Cholesky factor of the covariance, (width, width)."""
-        return self.lower.tril(-1) + arrays.diag(self.log_diagonal.exp())
+        return self.lower.tril(-1) + self.log_diagonal.exp().diag_embed()
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
         tril = self.scale_tril
@@ -194,7 +194,8 @@ class AutoLaplaceGuide(AutoDeltaGuide):
         precision, failed = arrays.linalg.cholesky_ex(hessian.double())
         if bool(failed) or not bool(arrays.isfinite(precision).all()):
             raise InputProblem("the log joint is not curved downwards here: fit the mode with more SVI steps first")
-        tril = arrays.linalg.cholesky(arrays.cholesky_inverse(precision))
+        inverse = arrays.linalg.solve_triangular(precision, arrays.eye(len(mode), dtype=precision.dtype), upper=False)
+        tril = arrays.linalg.cholesky(inverse.mT @ inverse)
         gradient = arrays.autograd.functional.jacobian(energy, mode)
         assert isinstance(gradient, Tensor)
         self.off_mode = float((gradient.double() @ tril).norm())

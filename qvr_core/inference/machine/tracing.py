@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from qvr_core.arrays.derivatives import gradient
 from qvr_core.arrays.engine import new_graph
-from qvr_core.arrays.graph import Array, recording_into
+from qvr_core.arrays.evaluate import evaluated
+from qvr_core.arrays.graph import Array, Unsupported, recording_into
 from qvr_core.arrays.listing import FUNCTIONS
 from qvr_core.arrays.operations import reduce, reshape
 
@@ -35,6 +37,32 @@ def density_graph(potential: Traceable) -> tuple[Array, Array]:
         value = FUNCTIONS["double"](potential.log_density_of(reshape(q, (1, potential.width))))
         value = reduce("sum", value)
         return value, gradient(value, q)
+
+
+class Executed(Protocol):
+    """A density whose terms are those of an execution's sites."""
+
+    width: int
+
+    def run(self, q: Any) -> tuple[Any, Any]:
+        """An execution at the position (1, width), and its log density."""
+        ...
+
+
+def site_slopes(potential: Executed, position: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The gradient (width,) at a position of each site's own log density, that of its bijector included; of those that
+    can be traced."""
+    graph = new_graph()
+    q = graph.position(potential.width)
+    slopes: dict[str, NDArray[Any]] = {}
+    with recording_into(graph), contextlib.suppress(Unsupported, ValueError, IndexError, TypeError, RuntimeError):
+        run, _ = potential.run(reshape(q, (1, potential.width)))
+        for name, site in run.sites.items():
+            terms = [one for one in (site.log_prob, site.log_jacobian) if isinstance(one, Array) and not one.constant]
+            for term in terms:
+                slope = evaluated(gradient(reduce("sum", term), q), position)
+                slopes[name] = slopes.get(name, 0.0) + slope
+    return slopes
 
 
 def work_of(value: Array) -> int:

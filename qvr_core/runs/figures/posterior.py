@@ -40,7 +40,9 @@ def _rows(draws: Mapping[str, Tensor], axes: Axes | None) -> Iterator[PosteriorR
                 yield None
                 continue
             low, median, high = np.quantile(column, (0.05, 0.5, 0.95)).tolist()
-            sd = float(column.std(ddof=1)) if len(column) > 1 else math.nan
+            # of equal numbers the mean may round to another one
+            equal = bool((column == column[0]).all())
+            sd = math.nan if len(column) < 2 else 0.0 if equal else float(column.std(ddof=1))
             yield PosteriorRow(name=label, mean=float(column.mean()), sd=sd, q05=low, median=median, q95=high)
 
 

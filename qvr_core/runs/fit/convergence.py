@@ -7,16 +7,12 @@ the learning rate, so a rate that falls to nothing cannot hide what is left.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoMultivariateNormalGuide
 from qvr_core.inference.guides.normal import AutoNormalGuide
-from qvr_core.inference.objectives import ELBO
-from qvr_core.runtime.programs.program import ProgramModule
 
 REPEATS = 8
 PARTICLES = 64
@@ -26,29 +22,22 @@ SURE = 5.0
 """Standard errors beyond which a gradient is not noise, though the largest of many is looked at."""
 
 
-def not_converged(
-    model: ProgramModule,
-    guide: Guide,
-    objective: ELBO,
-    batch: Callable[[int], tuple[Any, Any]],
-) -> str | None:
+def not_converged(guide: Guide, differentiate: Callable[[int], None]) -> str | None:
     """What is furthest from where the bound pulls it, in words; None where nothing is far, or nobody can tell.
 
-    `batch(i)` gives the input and the observations of one step after another.
+    `differentiate(i)` leaves the gradient of −ELBO with `PARTICLES` draws in the guide's parameters, on the data of one
+    step after another.
     """
     if not isinstance(guide, AutoNormalGuide | AutoMultivariateNormalGuide) or not guide.blocks:
         return None
-    many = copy.copy(objective)
-    many.num_particles = PARTICLES
     found: dict[tuple[str, str], list[Tensor]] = {}
     with arrays.random.fork_rng():
         for repeat in range(REPEATS):
-            guide.zero_grad()
-            many(model, guide, *batch(repeat)).backward()
+            differentiate(repeat)
             for site, what, pull in _pulls(guide):
-                found.setdefault((site, what), []).append(pull.detach())
+                # a copy: the next gradient may stand in the same memory
+                found.setdefault((site, what), []).append(pull.detach() + 0.0)
     guide.zero_grad()
-    model.zero_grad()
     worst, words = 0.0, None
     for (site, what), pulls in found.items():
         each = arrays.stack(pulls).double()

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.records import Records
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.guides import AutoDeltaGuide
@@ -39,14 +37,14 @@ def guide_posterior(
     """The table of the latents that all rows share, of the lets that are kept and of predictions, what to say, and
     whether the draws are to be trusted; they go into the run's file where `store`.
 
-    The state of torch's generator stays.
+    The state of the engine's generator stays.
     """
     config, model = prepared.job.config, prepared.model
     # a prediction may read any row
-    rows = torch.arange(prepared.train.rows if model.predicted else 1)
+    rows = arrays.arange(prepared.train.rows if model.predicted else 1)
     whole = not isinstance(prepared.train, Records)
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(config.seed)
+    with arrays.random.fork_rng(), arrays.no_grad():
+        arrays.manual_seed(config.seed)
         _, observations = prepared.move(prepared.train.batch(rows))
         given = Given(model, None, observations)
         drawn, later, weights = _draws(model, guide, observations, weighed=whole)
@@ -75,7 +73,7 @@ def _draws(
     counts = [min(most, POSTERIOR_DRAWS - start) for start in range(0, POSTERIOR_DRAWS, most)]
     parts = [_some_draws(model, guide, observations, count, weighed=weighed) for count in counts]
     found, predicted, weights = zip(*parts, strict=True)
-    return _joined(found), _joined(predicted), torch.cat(weights) if weighed else None
+    return _joined(found), _joined(predicted), arrays.cat(weights) if weighed else None
 
 
 def _some_draws(
@@ -83,7 +81,7 @@ def _some_draws(
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
     """The same for some of the draws; without weights where they are not `weighed`."""
     after = [predicting, keep(model.predicted)] if model.predicted else []
-    weights = torch.empty(0)
+    weights = arrays.empty(0)
     if weighed:
         run, weights = weigh(model, guide, None, observations, count, handlers=after)
     else:
@@ -105,7 +103,7 @@ def _by_draw(values: Mapping[str, object], count: int) -> dict[str, Tensor]:
 
 
 def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    return {name: arrays.cat([part[name] for part in parts]) for name in parts[0]}
 
 
 def _store(prepared: Prepared, fit: Fit) -> tuple[list[Message], tuple[Check, ...]]:

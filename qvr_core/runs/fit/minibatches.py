@@ -1,13 +1,13 @@
-"""Which rows a step sees: a pure function of the seed and the step, so that a resumed run sees the same ones."""
+"""Which rows and which noise a step sees: functions of the seed and the step, so that a resumed run sees the same."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
+
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 
 # Up to this many rows an epoch's permutation is held (8 MB); beyond, it is computed where it is read.
 PERMUTED = 1 << 20
@@ -23,7 +23,7 @@ class RowOrder:
     seed: int
     shuffle: bool = True
     _epoch: int = field(default=-1, init=False)
-    _permutation: Tensor = field(default_factory=lambda: torch.empty(0), init=False)
+    _permutation: Tensor = field(default_factory=lambda: arrays.empty(0), init=False)
 
     def __post_init__(self) -> None:
         self.batch = min(self.batch, self.rows)
@@ -32,23 +32,48 @@ class RowOrder:
         """Row numbers of a step, int64 (batch,)."""
         per_epoch = self.rows // self.batch
         epoch, number = divmod(step, per_epoch)
-        places = torch.arange(number * self.batch, (number + 1) * self.batch)
+        places = arrays.arange(number * self.batch, (number + 1) * self.batch)
         if not self.shuffle:
             return places
         if self.rows > PERMUTED:
-            return torch.from_numpy(permuted(places.numpy(), self.rows, self.seed_of(epoch)))
+            return arrays.from_numpy(permuted(places.numpy(), self.rows, self.seed_of(epoch)))
         if epoch != self._epoch:
             self._epoch = epoch
-            self._permutation = torch.randperm(self.rows, generator=self.generator(epoch))
+            self._permutation = arrays.randperm(self.rows, generator=self.generator(epoch))
         return self._permutation[number * self.batch : (number + 1) * self.batch]
 
-    def generator(self, number: int) -> torch.Generator:
+    def generator(self, number: int) -> Generator:
         """A generator of its own for a step (or an epoch)."""
-        return torch.Generator().manual_seed(self.seed_of(number))
+        return Generator().manual_seed(self.seed_of(number))
 
     def seed_of(self, number: int) -> int:
         """A seed of its own for a step (or an epoch)."""
         return (self.seed * 1_000_003 + number * 7_919 + 17) % (1 << 63)
+
+
+NOISE_AT_ONCE, STEPS_AT_ONCE = 1 << 16, 64
+"""Numbers, and steps, whose noise is drawn together."""
+
+
+@dataclass
+class StepNoise:
+    """Standard normal numbers of each step of a fit, `after` a step where those of the fit itself end; as many of them
+    each time."""
+
+    seed: int
+    after: int | None = None
+    _block: int = field(default=-1, init=False)
+    _drawn: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)), init=False)
+
+    def of(self, step: int, count: int) -> NDArray[np.float64]:
+        """Those of a step, (count,)."""
+        together = max(1, min(STEPS_AT_ONCE, NOISE_AT_ONCE // max(count, 1)))
+        block, row = divmod(step, together)
+        if block != self._block:
+            self._block = block
+            seeds = (self.seed, block) if self.after is None else (self.seed, block, self.after)
+            self._drawn = np.random.default_rng(seeds).standard_normal((together, count))
+        return self._drawn[row]
 
 
 def permuted(places: NDArray[np.int64], rows: int, seed: int) -> NDArray[np.int64]:

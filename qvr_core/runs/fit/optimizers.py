@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-import torch
+from qvr_core.arrays.engine import arrays
 
-OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": torch.optim.SGD,
-    "rmsprop": torch.optim.RMSprop,
-    "adagrad": torch.optim.Adagrad,
+OPTIMIZERS: dict[str, type[arrays.optim.Optimizer]] = {
+    "adam": arrays.optim.Adam,
+    "adamw": arrays.optim.AdamW,
+    "sgd": arrays.optim.SGD,
+    "rmsprop": arrays.optim.RMSprop,
+    "adagrad": arrays.optim.Adagrad,
 }
-FUSED = (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad)
+FUSED = (arrays.optim.Adam, arrays.optim.AdamW, arrays.optim.SGD, arrays.optim.Adagrad)
 """Those that torch runs as one operation over all parameters."""
 END_SHARE = 0.01
 """Of the first learning rate, what is left of it at the end."""

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-import torch
-from torch import nn
-
 from qvr_core import inference
+from qvr_core.arrays.engine import TORCH, arrays, nn
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
 from qvr_core.inference.compiled_steps import Choice
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.nonfinite import first_non_finite
+from qvr_core.inference.objectives import ELBO
 from qvr_core.runs.figures import checkpoint as checkpoints
 from qvr_core.runs.figures.accuracy import accuracies
 from qvr_core.runs.figures.checkpoint import Checkpoint
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.figures.held_out import held_out_figure
 from qvr_core.runs.figures.warnings import Complaint, ended_badly
-from qvr_core.runs.fit.convergence import not_converged
+from qvr_core.runs.fit.convergence import PARTICLES, not_converged
 from qvr_core.runs.fit.distributed import Team
-from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
 from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.guide_posterior import guide_posterior
-from qvr_core.runs.fit.minibatches import RowOrder
+from qvr_core.runs.fit.minibatches import RowOrder, StepNoise
 from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
@@ -54,7 +52,7 @@ from qvr_core.runs.record.protocol import (
     Progress,
 )
 from qvr_core.runs.record.store import RunDirectory
-from qvr_core.runtime.values.errors import OtherLength
+from qvr_core.runtime.values.errors import NonFinite, OtherLength
 
 RECENT = 50
 """Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
@@ -107,12 +105,20 @@ class SviFit:
         self.order = RowOrder(self.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
         if self.order.batch < self.team.size:
             raise _cannot_share(prepared, self.order.batch, self.team.size)
-        self.bound = Bound(self.model, self.guide, self.objective)
-        self.shared = SharedBound(self.bound) if self.team.size > 1 else None
+        if TORCH:
+            # what differentiates the objective itself
+            from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
+
+            self.bound = Bound(self.model, self.guide, self.objective)
+            self.shared = SharedBound(self.bound) if self.team.size > 1 else None
         making = isinstance(prepared.train, SentencePairs)
         self.ahead = Ahead(self._made, self.config.steps) if making else None
         self.fast = Choice("plain")
         """What makes the steps; decided once a run goes on from where it was."""
+        self.noise = StepNoise(self.config.seed)
+        """That of compiled steps."""
+        self.began_on: str | None = None
+        """The engine of the steps before those of this process; `unknown` where an earlier release made them."""
         self.step = 0
         self.skipped = 0
         self.seconds = 0.0
@@ -150,7 +156,7 @@ class SviFit:
         if not self.model.imputed or not issubclass(kind, CoordinateGuide):
             return kind(self.model, observed_names=observed).to(self.prepared.device)
         # missing cells are latents of their own, as many as the data say
-        _, observations = self.prepared.train.batch(torch.zeros(1, dtype=torch.int64))
+        _, observations = self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64))
         return kind(self.model, observed_names=observed, observations=observations).to(self.prepared.device)
 
     # ------------------------------------------------------------ one step
@@ -173,8 +179,8 @@ class SviFit:
         (x, observations), weight = self.batch(step)
         self._seed_noise(step)
         self.cancelled, self.late = self.stop.cancelled.is_set(), self._late()
-        bfloat16 = torch.autocast(
-            self.prepared.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
+        bfloat16 = arrays.autocast(
+            self.prepared.device.type, arrays.bfloat16, enabled=self.config.precision == "bfloat16"
         )
         if self.shared is not None:
             with bfloat16:
@@ -195,10 +201,9 @@ class SviFit:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.schedule, self.learning_rate, self.step, self.config.steps)
-        if self.fast.steps is not None:
-            self._seed_noise(self.step)
+        if (steps := self.fast.steps) is not None:
             self.cancelled, self.late = self.stop.cancelled.is_set(), self._late()
-            made = self.fast.steps.advance()
+            made = steps.advance(self.noise.of(self.step, len(steps.noise)))
             self.step += 1
             return made
         self.optimizer.zero_grad(set_to_none=self.shared is None)
@@ -219,7 +224,7 @@ class SviFit:
             **checkpoints.module_tensors("model", self.model),
             **checkpoints.module_tensors("guide", self.guide),
             **checkpoints.optimizer_tensors(self.optimizer),
-            "losses": torch.tensor(self.losses, dtype=torch.float64),
+            "losses": arrays.tensor(self.losses, dtype=arrays.float64),
         }
         groups: list[Any] = [
             {key: value for key, value in group.items() if key != "params"} for group in self.optimizer.param_groups
@@ -230,6 +235,7 @@ class SviFit:
             "skipped": self.skipped,
             "reported_held_out": self.reported_held_out,
             "baseline": self.objective.baseline,
+            "engine": self.fast.engine,
         }
         path = checkpoints.save(self.directory.checkpoints, Checkpoint(self.step, tensors, state))
         return CheckpointWritten(step=self.step, path=str(path))
@@ -252,6 +258,7 @@ class SviFit:
         self.skipped = found.state["skipped"]
         self.reported_held_out = found.state["reported_held_out"]
         self.objective.baseline = found.state["baseline"]
+        self.began_on = found.state.get("engine", "unknown")
         yield Message(level="info", text=f"resumed from step {self.step}")
 
     # ------------------------------------------------------------ the run
@@ -318,8 +325,7 @@ class SviFit:
             return bad
         if isinstance(self.objective, inference.IWAEBound):
             return None
-        batch = partial(self._batch_after, self.step)
-        left = not_converged(self.model, self.guide, self.objective, batch)
+        left = not_converged(self.guide, self._gradients_after(self.objective))
         if left is None:
             return None
         falling = "" if self.schedule != "constant" else ' that falls (schedule = "cosine")'
@@ -330,10 +336,28 @@ class SviFit:
             {"steps": 5 * self.config.steps},
         )
 
-    def _batch_after(self, step: int, number: int) -> Batch:
-        """The batch of a step that the fit does not make any more."""
-        rows = self.order.rows_of(step + number)
-        return self.prepared.move(self.train.batch(rows, self.order.generator(step + number)))
+    def _gradients_after(self, objective: ELBO) -> Callable[[int], None]:
+        """Leaves the gradient of a step that the fit does not make any more in the guide's parameters, one of several
+        steps with many draws each."""
+        if self.fast.steps is not None:
+            steps = self.fast.steps.with_particles(PARTICLES)
+            noise = StepNoise(self.config.seed, after=self.step)
+
+            def compiled(number: int) -> None:
+                steps.differentiate(noise.of(number, len(steps.noise)))
+
+            return compiled
+        many = copy.copy(objective)
+        many.num_particles = PARTICLES
+
+        def differentiate(number: int) -> None:
+            rows = self.order.rows_of(self.step + number)
+            batch = self.prepared.move(self.train.batch(rows, self.order.generator(self.step + number)))
+            self.guide.zero_grad()
+            self.model.zero_grad()
+            many(self.model, self.guide, *batch).backward()
+
+        return differentiate
 
     def _posterior(self) -> tuple[tuple[PosteriorRow, ...], list[Message], tuple[Check, ...], str | None]:
         """What the guide says of the latents that all rows share, what to tell of it, its checks, and a remark."""
@@ -366,17 +390,14 @@ class SviFit:
     def _seed_noise(self, step: int) -> None:
         seed = self.order.seed_of(step) + self.team.rank
         # torch.manual_seed formats the stack for a GPU that may come later: 0.1 ms of every step.
-        torch.default_generator.manual_seed(seed)
+        arrays.default_generator.manual_seed(seed)
         if self.prepared.device.type == "cuda":
-            torch.cuda.manual_seed(seed)
+            arrays.cuda.manual_seed(seed)
 
     def _not_finite(self) -> Iterator[Event]:
         """Stop with the first site that is to blame, or count the step and say so."""
         self.skipped += 1
-        step = self.step - 1
-        (x, observations), _ = self.batch(step)
-        self._seed_noise(step)
-        problem = first_non_finite(self.model, self.guide, x, observations)
+        problem = self.fast.steps.blame() if self.fast.steps is not None else self._blamed(self.step - 1)
         if self.config.nan == "stop":
             advice = 'lower learning_rate, set clip_gradient = 10.0, or leave such steps out with nan = "skip"'
             if not any(map(math.isfinite, self.losses)):
@@ -385,6 +406,11 @@ class SviFit:
                 "not-finite", f"step {self.step}: {problem}; {advice}", site=problem.site, origin=problem.origin
             )
         yield Message(level="warning", text=f"step {self.step} is left out: {problem}")
+
+    def _blamed(self, step: int) -> NonFinite:
+        (x, observations), _ = self.batch(step)
+        self._seed_noise(step)
+        return first_non_finite(self.model, self.guide, x, observations)
 
     def _held_out_on_the_way(self) -> Iterator[Event]:
         due = [seconds for seconds in sorted(self.config.held_out_after) if self.seconds >= seconds]

@@ -152,8 +152,9 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     arrays.set_default_dtype(arrays.float64 if config.precision == "float64" else arrays.float32)
     arrays.manual_seed(config.seed)
     model = built(job, known).to(device)
-    if config.algorithm == "nuts" and not any(p.is_floating_point() for p in model.parameters()):
-        # chains of such a program move in double precision, and their data are read as they stand
+    single = config.algorithm == "svi" and (config.precision == "bfloat16" or device.type != "cpu")
+    if not single and not any(p.is_floating_point() for p in model.parameters()):
+        # chains and guides of such a program move in double precision, and their data are read as they stand
         arrays.set_default_dtype(arrays.float64)
     match config.source:
         case "text":

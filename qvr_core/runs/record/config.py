@@ -50,7 +50,9 @@ class RunConfig(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="Seed of everything random in the run.")
     device: str = Field(default="cpu", description="`cpu`, `cuda`, `cuda:1` or `mps`.")
     precision: Literal["float32", "float64", "bfloat16"] = Field(
-        default="float32", description="Number format; `bfloat16` runs the networks under autocast."
+        default="float32",
+        description="Number format of networks; `bfloat16` runs them under autocast. Programs without weights compute "
+        "in double precision.",
     )
     threads: Count | None = Field(
         default=None, description="Threads of the worker; by default 1 for a small program, else torch's own choice."
@@ -108,7 +110,7 @@ class RunConfig(BaseModel):
     ] = Field(
         default="auto",
         description="What evaluates the density: machine code (`compiled`), or the program itself (`plain`). `auto` "
-        "compiles where the program allows, and a fit by svi has 1,000 optimiser steps or more.",
+        "compiles where the program allows.",
     )
     init: Literal["random", "pathfinder"] = Field(
         default="random",

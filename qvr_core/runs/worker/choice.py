@@ -11,6 +11,7 @@ import tempfile
 from typing import NoReturn
 
 from qvr_core.arrays.choice import VARIABLE, without_torch
+from qvr_core.data.needs import needs_of
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import main_program
@@ -23,7 +24,7 @@ AGAIN = "QVR_JOB"
 
 
 def choose(job: Job) -> None:
-    """Have this process compute without torch, where the job is chains of a program without weights of networks."""
+    """Have this process compute without torch, where the job is one of a program without weights of networks."""
     # a process that has its engine already keeps it, and one that cannot begin anew must not be wrong
     if "qvr_core.arrays.engine" not in sys.modules and os.name == "posix" and not wants_torch(job):
         without_torch()
@@ -40,15 +41,19 @@ def keep_memory() -> None:
 
 
 def wants_torch(job: Job) -> bool:
-    """Whether the job is a fit by optimiser, of networks, on a device, in a team, or asked to be plain."""
+    """Whether the job is one of networks, of parts of the rows, on a device, in a team, or asked to be plain."""
     config = job.config
-    if config.algorithm != "nuts" or config.engine == "plain" or config.lift or config.device != "cpu":
+    if config.engine == "plain" or config.lift or config.device != "cpu":
         return True
     if "RANK" in os.environ or config.source in ("text", "pairs"):
         return True
     model = analysed(job).model
     program = model.own_programs.get(job.program or main_program(model) or "")
-    return program is None or parameter_count(model, program) != 0
+    if program is None or parameter_count(model, program) != 0:
+        return True
+    # a guide of what each row draws anew is shared by rows, of which machine code knows nothing
+    plain = config.batch_size is not None or config.precision == "bfloat16" or not needs_of(program).statistical
+    return config.algorithm == "svi" and plain
 
 
 def again_with_torch(line: bytes, events: int) -> NoReturn:

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -24,6 +25,8 @@ from qvr_core.inference import (
 )
 from qvr_core.inference.machine import density
 from qvr_core.inference.machine.density import NotCompiled
+from qvr_core.inference.mcmc.potential import ProgramPotential
+from qvr_core.inference.nonfinite_latents import first_not_finite_at
 from qvr_core.runtime.values.errors import NonFinite
 
 STEPS = 12
@@ -35,6 +38,13 @@ OBJECTIVES: dict[str, Any] = {
     "iwae": lambda: IWAEBound(4),
     "iwae, stl": lambda: IWAEBound(4, stl=True),
 }
+GUIDES = [
+    AutoNormalGuide,
+    AutoMultivariateNormalGuide,
+    AutoLowRankMultivariateNormalGuide,
+    AutoDeltaGuide,
+    AutoLaplaceGuide,
+]
 
 UNKNOWN = """
 object D : FinSet 3
@@ -94,7 +104,7 @@ def assert_alike(ours: Any, theirs: Any) -> None:
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("guide", [AutoNormalGuide, AutoMultivariateNormalGuide, AutoDeltaGuide, AutoLaplaceGuide])
+@pytest.mark.parametrize("guide", GUIDES)
 def test_a_compiled_step_is_the_plain_one(guide: Any, objective: str) -> None:
     asked: dict[str, Any] = {"guide": guide, "objective": OBJECTIVES[objective]}
     ours, theirs = fitted("compiled", **asked), fitted("plain", **asked)
@@ -122,14 +132,6 @@ def test_so_it_is_with_constrained_latents_and_hundreds_of_rows(model: Any) -> N
 )
 def test_any_optimiser_moves_as_it_does_in_torch(optimizer: Any) -> None:
     asked: dict[str, Any] = {"optimizer": lambda own, lr: optimizer(own, lr=0.01)}
-    ours = fitted("compiled", **asked)
-    assert ours[3] == "compiled"
-    assert_alike(ours, fitted("plain", **asked))
-
-
-@pytest.mark.usefixtures("double")
-def test_a_guide_without_loops_of_its_own_draws_in_torch() -> None:
-    asked: dict[str, Any] = {"guide": AutoLowRankMultivariateNormalGuide, "objective": OBJECTIVES["stl"]}
     ours = fitted("compiled", **asked)
     assert ours[3] == "compiled"
     assert_alike(ours, fitted("plain", **asked))
@@ -190,6 +192,24 @@ def test_a_bound_that_is_not_finite_names_its_site_and_moves_nothing() -> None:
     with pytest.raises(NonFinite, match="step 2"):
         svi.step(None, data)
     assert all(torch.equal(one, other) for one, other in zip(before, svi.guide.parameters(), strict=True))
+
+
+ROOT = """
+program root : FinSet 2 -> FinSet 2
+    sample mu <- Normal(1.0, 2.0)
+    sample tau <- HalfNormal(1.0)
+    observe y : FinSet 2 <- Normal(mu + sqrt(0.0 * tau), 1.5)
+    return mu
+"""
+
+
+def test_a_slope_that_is_no_number_names_its_site_and_the_latent() -> None:
+    model = loads(ROOT).morphism
+    potential = ProgramPotential(model, None, {"y": torch.tensor([0.1, 0.2]).double()})
+    guide = AutoNormalGuide(model, observed_names={"y"})
+    problem = first_not_finite_at(potential, guide, np.array([[0.5, 0.1]]))
+    assert problem.site == "y"
+    assert "its log density is finite, but its gradient by `tau`" in str(problem)
 
 
 def test_what_is_put_in_place_of_a_parameter_is_seen() -> None:

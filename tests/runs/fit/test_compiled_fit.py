@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from qvr_core.analysis import Analyzer
 from qvr_core.runs.fit.preparing import chosen_steps
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare
-from qvr_core.runs.record.protocol import Event, Finished, Job, Message, Started
+from qvr_core.runs.record.files import read_json, write_json
+from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Message, Started
+from qvr_core.runs.record.store import RunDirectory, RunStore
 from tests.runs.jobs import LATENTS, MODEL, make_job, watched
 
 STEPS = 14
@@ -53,23 +58,66 @@ def test_a_fit_taken_up_again_is_the_unbroken_one(engine: str, config: dict[str,
     assert begun + [again.advance() for _ in range(STEPS - 5)] == whole
 
 
-@pytest.mark.parametrize("guide", ["normal", "multivariate_normal", "laplace"])
-def test_engines_make_the_same_steps(guide: str, tmp_path: Path) -> None:
-    losses: list[list[float]] = []
-    for engine in ("compiled", "plain"):
-        fit = fit_of(job_of(tmp_path, engine=engine, guide=guide, precision="float64"))
-        losses.append([value for _ in range(STEPS) for value in fit.advance()])
-    # data and draws of the run are single precision in torch, where the program runs plainly
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+@pytest.mark.parametrize("guide", ["normal", "multivariate_normal", "low_rank", "laplace"])
+@pytest.mark.parametrize("config", [{"learning_rate": 0.05}, {"optimizer": "sgd", "clip_gradient": 0.5}])
+def test_engines_make_the_same_steps(
+    guide: str, config: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit, plain = (fit_of(job_of(tmp_path, engine=e, guide=guide, **config)) for e in ("compiled", "plain"))
+    assert fit.fast.steps is not None
+    ours = [fit.advance()]
+    left = torch.from_numpy(fit.fast.steps.noise.copy())
+
+    def drawn(*size: Any, **_: Any) -> torch.Tensor:
+        nonlocal left
+        shape = torch.Size(size if isinstance(size[0], int) else size[0])
+        own, left = left[: shape.numel()], left[shape.numel() :]
+        return own.reshape(shape)
+
+    theirs: list[tuple[float, float]] = []
+    with monkeypatch.context() as here:
+        here.setattr(torch, "randn", drawn)
+        for step in range(STEPS):
+            theirs.append(plain.advance())
+            if step + 1 < STEPS:
+                ours.append(fit.advance())
+                left = torch.from_numpy(fit.fast.steps.noise.copy())
+    assert np.array(ours) == pytest.approx(np.array(theirs), rel=1e-9)
 
 
-@pytest.mark.parametrize("engine", ["compiled", "auto"])
+@pytest.mark.parametrize("engine", ["compiled", "auto", "plain"])
 async def test_a_run_names_the_engine_of_its_steps(tmp_path: Path, engine: str) -> None:
     events, last = await watched(job_of(tmp_path, engine=engine))
     (begun,) = [event for event in events if isinstance(event, Started)]
     assert isinstance(last, Finished) and last.posterior and last.step == STEPS
-    # so few steps are not worth compiling
-    assert begun.engine == ("plain" if engine == "auto" else engine)
+    assert begun.engine == ("compiled" if engine == "auto" else engine)
+
+
+async def test_a_fit_goes_on_only_with_the_steps_that_it_began_with(tmp_path: Path) -> None:
+    job = job_of(tmp_path, engine="compiled")
+    await watched(job)
+    longer = RunStore(tmp_path).resume(job.run_id)
+    plain = job.config.model_copy(update={"steps": 2 * STEPS, "engine": "plain"})
+    _, last = await watched(longer.model_copy(update={"config": plain}))
+    assert isinstance(last, Failed) and last.code == "other-engine"
+    assert "began as machine code" in last.message
+    again = job.config.model_copy(update={"steps": 2 * STEPS})
+    _, last = await watched(longer.model_copy(update={"config": again}))
+    assert isinstance(last, Finished) and last.step == 2 * STEPS
+
+
+async def test_a_fit_of_an_earlier_release_goes_on_as_torch_operations(tmp_path: Path) -> None:
+    job = job_of(tmp_path, engine="plain")
+    await watched(job)
+    (newest,) = sorted(RunDirectory.of(job).checkpoints.glob("step-*"))[-1:]
+    state = read_json(newest / "state.json")
+    del state["state"]["engine"]  # no release before this one wrote it
+    write_json(newest / "state.json", state)
+    longer = RunStore(tmp_path).resume(job.run_id)
+    auto = job.config.model_copy(update={"steps": 2 * STEPS, "engine": "auto"})
+    events, last = await watched(longer.model_copy(update={"config": auto}))
+    (begun,) = [event for event in events if isinstance(event, Started)]
+    assert begun.engine == "plain" and isinstance(last, Finished)
 
 
 def test_steps_on_parts_of_the_rows_stay_on_torch_and_say_so_where_that_was_asked_for(

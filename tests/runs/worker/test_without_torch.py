@@ -1,18 +1,27 @@
-"""Chains of statistical programs are run by a worker that never loads torch, and draw what they draw with it."""
+"""Chains and fits of statistical programs run in a worker that never loads torch, and give what they give with it."""
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray
 
 from qvr_core.inference import MCMC, NUTSKernel
-from qvr_core.runs.record.protocol import Event, Finished, Message, Started, parse_event
+from qvr_core.runs.fit.preparing import chosen_steps
+from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.fit.svi import SviFit
+from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.exports import losses_of
+from qvr_core.runs.record.program import analysed
+from qvr_core.runs.record.protocol import CheckpointWritten, Event, Failed, Finished, Message, Started, parse_event
+from qvr_core.runs.record.store import RunDirectory, RunStore
 from tests.patience import HANG
 from tests.programs.programs import given, prepared
 
@@ -36,19 +45,35 @@ PathFinder.find_spec = found
 """
 
 
-def run(folder: Path, site: str, file: Path, *flags: str) -> tuple[list[Event], set[str]]:
-    """The events of `qvr run nuts` in an interpreter of its own, and what it imported of what `WATCHING` looks for."""
+def qvr(folder: Path, site: str, *arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """`qvr` in interpreters of its own, and what they imported of what `WATCHING` looks for."""
     (folder / "site").mkdir(exist_ok=True)
     (folder / "site" / "sitecustomize.py").write_text(site)
     told = folder / "told"
     told.write_text("")
     done = subprocess.run(
-        [sys.executable, "-m", "qvr_core.cli", "run", "nuts", str(file), "--json", *SHORT, *flags],
+        [sys.executable, "-m", "qvr_core.cli", *arguments],
         cwd=folder, capture_output=True, text=True, check=False, timeout=HANG,
         env={**os.environ, "QVR_TEST_TOLD": str(told), "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{ROOT}"},
     )  # fmt: skip
+    return done, set(told.read_text().split())
+
+
+def events_of(done: subprocess.CompletedProcess[str]) -> list[Event]:
     assert done.returncode == 0, done.stdout + done.stderr
-    return [parse_event(line) for line in done.stdout.splitlines()], set(told.read_text().split())
+    return [parse_event(line) for line in done.stdout.splitlines()]
+
+
+def run(folder: Path, site: str, file: Path, *flags: str) -> tuple[list[Event], set[str]]:
+    """The events of `qvr run nuts`, and what it imported."""
+    done, loaded = qvr(folder, site, "run", "nuts", str(file), "--json", *SHORT, *flags)
+    return events_of(done), loaded
+
+
+def fit(folder: Path, site: str, *flags: str) -> tuple[list[Event], set[str]]:
+    """The events of `qvr run svi`, and what it imported."""
+    done, loaded = qvr(folder, site, "run", "svi", "--json", *flags)
+    return events_of(done), loaded
 
 
 @pytest.mark.parametrize("name", ["radon", "missing_predictors"])
@@ -85,3 +110,102 @@ def test_a_program_that_arrays_cannot_trace_begins_anew_with_torch(tmp_path: Pat
 def test_where_torch_is_not_installed_chains_run(tmp_path: Path) -> None:
     events, _ = run(tmp_path, MISSING, ROOT / "examples" / "statistics" / "meta_analysis.qvr")
     assert isinstance(events[-1], Finished) and events[-1].posterior
+
+
+CONJUGATE = """\
+object Row : FinSet 8
+program location : Row -> Row
+    sample mu <- Normal(1.0, 2.0)
+    observe y : Row <- Normal(mu, 1.5)
+    return mu
+"""
+Y = (0.3, 1.2, -0.7, 2.5, 1.1, 0.4, 1.9, 0.1)
+
+
+@pytest.fixture
+def conjugate(tmp_path: Path) -> str:
+    (tmp_path / "y.csv").write_text("\n".join(["y", *map(str, Y)]) + "\n")
+    (tmp_path / "m.qvr").write_text(CONJUGATE)
+    return "m.qvr"
+
+
+def losses_here(run: RunDirectory) -> list[float]:
+    """Those of the same job in this process, which has torch."""
+    job = run.job()
+    made = SviFit(prepare(job, analysed(job)), Stop())
+    made.fast = chosen_steps(made, lambda _: None)
+    assert made.fast.engine == "compiled"
+    return [made.advance()[0] for _ in range(job.config.steps)]
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("radon", ["--guide", "normal"]),
+        ("hidden_markov", ["--guide", "multivariate_normal", "--optimizer", "adamw"]),
+        ("missing_predictors", ["--guide", "normal", "--optimizer", "rmsprop", "--clip-gradient", "5"]),
+        ("garch", ["--guide", "laplace", "--optimizer", "adagrad"]),
+        (
+            "varying_slopes",
+            ["--objective", "iwae", "--particles", "4", "--optimizer", "sgd", "--learning-rate", "1e-4"],
+        ),
+    ],
+)
+def test_a_fit_loads_no_torch_and_takes_the_steps_that_it_takes_with_it(
+    name: str, flags: list[str], tmp_path: Path
+) -> None:
+    file = str(ROOT / "examples" / "statistics" / f"{name}.qvr")
+    events, loaded = fit(tmp_path, WATCHING, file, "--steps", "60", *flags)
+    assert loaded == set()
+    (begun,) = [event for event in events if isinstance(event, Started)]
+    assert begun.engine == "compiled" and isinstance(events[-1], Finished) and events[-1].posterior
+    stored = RunDirectory(Path(begun.directory))
+    assert stored.posterior.exists()
+    assert losses_of(stored) == pytest.approx(losses_here(stored), rel=1e-9)
+
+
+@pytest.mark.parametrize("guide", ["normal", "multivariate_normal", "low_rank", "laplace"])
+def test_where_torch_is_not_installed_fits_end_at_the_posterior(guide: str, tmp_path: Path, conjugate: str) -> None:
+    flags = ["--data", "csv:y.csv", "--guide", guide, "--steps", "1500", "--learning-rate", "0.05"]
+    events, _ = fit(tmp_path, MISSING, conjugate, *flags)
+    last = events[-1]
+    assert isinstance(last, Finished) and last.warnings == ()
+    precision = 1 / 4.0 + len(Y) / 2.25
+    (row,) = last.posterior
+    assert row.mean == pytest.approx((1.0 / 4.0 + sum(Y) / 2.25) / precision, abs=0.1 * precision**-0.5)
+    assert row.sd == pytest.approx(precision**-0.5, rel=0.1)
+    assert last.losses is not None and last.losses.mean_of_last is not None
+    if guide != "laplace":  # whose loss is that of the mode
+        mean, n = 1.0, len(Y)
+        covariance = 2.25 * np.eye(n) + 4.0
+        off = np.array(Y) - mean
+        evidence = -0.5 * (off @ np.linalg.solve(covariance, off) + np.linalg.slogdet(2 * math.pi * covariance)[1])
+        assert last.losses.mean_of_last == pytest.approx(-evidence, abs=0.05)
+
+
+def test_where_torch_is_not_installed_a_fit_goes_on_as_if_nothing_had_been(tmp_path: Path, conjugate: str) -> None:
+    flags = ["--data", "csv:y.csv", "--schedule", "constant", "--checkpoint-steps", "30"]
+    fit(tmp_path, MISSING, conjugate, *flags, "--steps", "80")
+    whole = losses_of(RunStore(tmp_path).open("last"))
+    events, _ = fit(tmp_path, MISSING, conjugate, *flags, "--steps", "50")
+    assert any(isinstance(event, CheckpointWritten) for event in events)
+    events, _ = fit(tmp_path, MISSING, "--resume", "last", "--steps", "80")
+    assert isinstance(events[-1], Finished) and events[-1].step == 80
+    assert losses_of(RunStore(tmp_path).open("last")) == whole
+
+
+LOST = CONJUGATE.replace("Normal(mu, 1.5)", "Normal(mu / (mu - mu), 1.5)")
+
+
+def test_a_bound_that_is_no_number_names_its_site_without_torch(tmp_path: Path, conjugate: str) -> None:
+    (tmp_path / conjugate).write_text(LOST)
+    done, loaded = qvr(tmp_path, WATCHING, "run", "svi", conjugate, "--json", "--data", "csv:y.csv", "--steps", "50")
+    last: Any = parse_event(done.stdout.splitlines()[-1])
+    assert isinstance(last, Failed) and last.code == "not-finite" and loaded == set()
+    assert "site `y`" in last.message
+    assert last.range is not None and last.range.start.line == 3
+
+
+def test_parts_of_the_rows_are_fitted_with_torch(tmp_path: Path, conjugate: str) -> None:
+    events, loaded = fit(tmp_path, WATCHING, conjugate, "--data", "csv:y.csv", "--batch-size", "4", "--steps", "20")
+    assert "torch" in loaded and isinstance(events[-1], Finished)

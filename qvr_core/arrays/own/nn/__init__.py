@@ -1,25 +1,37 @@
-"""Modules that hold numbers: the tree of names that torch's are, without gradients."""
+"""Modules that hold numbers: the tree of names that torch's are, without derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+import numpy as np
+
 from qvr_core.arrays.graph import Array
 from qvr_core.arrays.own.nn import functional, init
 from qvr_core.arrays.tensor_like import TensorLike
 
-__all__ = ["Embedding", "Linear", "Module", "ModuleList", "MultiheadAttention", "Parameter", "functional", "init"]
+__all__ = [
+    "Embedding", "Linear", "Module", "ModuleList", "MultiheadAttention", "Parameter", "ParameterDict", "functional",
+    "init",
+]  # fmt: skip
 
 
 class Parameter(TensorLike):
-    """Numbers that a network would learn."""
+    """Numbers that are fitted; whoever computes their gradient puts it into `grad`."""
 
-    __slots__ = ()
+    __slots__ = ("grad",)
+    requires_grad = True
 
     def __init__(self, data: Array, requires_grad: bool = True) -> None:
         super().__init__(data.graph, "constant", (), (), tuple(data.shape), data.kind)
-        self.data = data.data
+        # numbers of its own: they are written to
+        self.data = np.array(data.data)
+        self.grad: Array | None = None
+
+    def set_(self, source: Array) -> None:
+        """Share the numbers of another array."""
+        self.data = source.data
 
 
 class Module:
@@ -141,6 +153,16 @@ class Module:
         """All numbers by name."""
         return {**dict(self.named_parameters()), **dict(self.named_buffers())}
 
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take all numbers by name.  Raises KeyError or ValueError where they are those of another module."""
+        for name, value in self.state_dict().items():
+            value.data[...] = np.asarray(state[name].data).reshape(value.data.shape)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
     def train(self, mode: bool = True) -> Self:
         """Nothing is learnt here."""
         for module in self.modules():
@@ -178,6 +200,39 @@ class ModuleList(Module):
 
     def __getitem__(self, at: int) -> Module:
         return list(self._modules.values())[at]
+
+
+class ParameterDict(Module):
+    """Parameters by name."""
+
+    def __init__(self, parameters: Mapping[str, Parameter] | None = None) -> None:
+        super().__init__()
+        for name, parameter in (parameters or {}).items():
+            self[name] = parameter
+
+    def __setitem__(self, name: str, parameter: Parameter) -> None:
+        self.register_parameter(name, parameter)
+
+    def __getitem__(self, name: str) -> Parameter:
+        return self._parameters[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parameters
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def keys(self) -> Iterator[str]:
+        """The names."""
+        yield from self._parameters
+
+    def values(self) -> Iterator[Parameter]:
+        """The parameters."""
+        yield from self._parameters.values()
+
+    def items(self) -> Iterator[tuple[str, Parameter]]:
+        """Both."""
+        yield from self._parameters.items()
 
 
 class _Layer(Module):
