@@ -18,6 +18,13 @@ class NotListed(AttributeError, TorchWanted):
     """A function of torch that arrays do not have."""
 
 
+def lacks_torch(problem: Exception) -> bool:
+    """Whether what has failed would go on in a process that has torch."""
+    if isinstance(problem, ModuleNotFoundError):
+        return (problem.name or "").partition(".")[0] == "torch"
+    return isinstance(problem, TorchWanted)
+
+
 def without_torch() -> None:
     """This process, and those that it starts, compute without torch; said before anything that computes is loaded."""
     if "qvr_core.arrays.engine" in sys.modules and torch_wanted():

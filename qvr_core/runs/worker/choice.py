@@ -8,6 +8,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from typing import NoReturn
 
 from qvr_core.arrays.choice import VARIABLE, without_torch
@@ -16,6 +17,7 @@ from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import main_program
 from qvr_core.semantics.programs.parameter_count import parameter_count
+from qvr_core.semantics.types.model.programs import Program
 
 KEPT = ((-3, 32 * 2**20), (-1, 512 * 2**20))
 """M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's mallopt, in bytes."""
@@ -23,13 +25,15 @@ AGAIN = "QVR_JOB"
 """Of the environment: the descriptor of the file that holds the job of a worker that has begun anew."""
 
 
-def choose(job: Job) -> None:
-    """Have this process compute without torch, where the job is one of a program without weights of networks."""
+def choose(job: Job, torch_for: Callable[[Job], bool] | None = None) -> bool:
+    """Have this process compute without torch, where the job is one of a program without weights of networks; whether
+    it does.  `torch_for` says otherwise which jobs want torch."""
     # a process that has its engine already keeps it, and one that cannot begin anew must not be wrong
-    if "qvr_core.arrays.engine" not in sys.modules and os.name == "posix" and not wants_torch(job):
-        without_torch()
-    else:
+    if "qvr_core.arrays.engine" in sys.modules or os.name != "posix" or (torch_for or wants_torch)(job):
         keep_memory()
+        return False
+    without_torch()
+    return True
 
 
 def keep_memory() -> None:
@@ -43,24 +47,39 @@ def keep_memory() -> None:
 def wants_torch(job: Job) -> bool:
     """Whether the job is one of networks, of parts of the rows, on a device, in a team, or asked to be plain."""
     config = job.config
-    if config.engine == "plain" or config.lift or config.device != "cpu":
+    if config.engine == "plain" or config.device != "cpu" or "RANK" in os.environ:
         return True
-    if "RANK" in os.environ or config.source in ("text", "pairs"):
-        return True
+    program = _without_networks(job)
+    if program is None or config.algorithm == "nuts":
+        return program is None
+    # a guide of what each row draws anew is shared by rows, of which machine code knows nothing
+    return config.batch_size is not None or config.precision == "bfloat16" or not needs_of(program).statistical
+
+
+def has_networks(job: Job) -> bool:
+    """Whether the job's program has weights that are no latents of its own, or nobody can tell."""
+    return _without_networks(job) is None
+
+
+def _without_networks(job: Job) -> Program | None:
+    """The program of a job, where it has no networks."""
+    if job.config.lift or job.config.source in ("text", "pairs"):
+        return None
     model = analysed(job).model
     program = model.own_programs.get(job.program or main_program(model) or "")
-    if program is None or parameter_count(model, program) != 0:
-        return True
-    # a guide of what each row draws anew is shared by rows, of which machine code knows nothing
-    plain = config.batch_size is not None or config.precision == "bfloat16" or not needs_of(program).statistical
-    return config.algorithm == "svi" and plain
+    return None if program is None or parameter_count(model, program) else program
+
+
+def require_torch() -> None:
+    """Raises ModuleNotFoundError where there is no torch."""
+    if importlib.util.find_spec("torch") is None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
 
 def again_with_torch(line: bytes, events: int) -> NoReturn:
     """Become a worker that has torch and the same job, in the same process, whose stdout is the descriptor `events`.
     Raises ModuleNotFoundError where there is no torch."""
-    if importlib.util.find_spec("torch") is None:
-        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    require_torch()
     file = tempfile.TemporaryFile()  # noqa: SIM115
     file.write(line)
     file.seek(0)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qvr_core.analysis import Snapshot
-from qvr_core.arrays.choice import TorchWanted
+from qvr_core.arrays.choice import TorchWanted, lacks_torch
 from qvr_core.arrays.engine import TORCH
 from qvr_core.runs.fit.distributed import Team, broken, join
 from qvr_core.runs.fit.stop import Stop
@@ -73,7 +73,7 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
         send(failure(Refused("busy", str(error)), snapshot=snapshot, program=None, text=job.text))
         return 2
     except Exception as problem:
-        if not TORCH and _lacks_torch(problem):
+        if not TORCH and lacks_torch(problem):
             raise TorchWanted(str(problem)) from problem
         error = lost(job, team) if team.size > 1 and broken(problem) else problem
         program = prepared.program if prepared is not None else _program(job, snapshot)
@@ -90,13 +90,6 @@ def conduct(job: Job, stop: Stop, send: Callable[[Event], None]) -> int:
     finally:
         if lock is not None:
             lock.release()
-
-
-def _lacks_torch(problem: Exception) -> bool:
-    """Whether the job would go on in a process that has torch."""
-    if isinstance(problem, ModuleNotFoundError):
-        return (problem.name or "").partition(".")[0] == "torch"
-    return isinstance(problem, TorchWanted)
 
 
 def in_whole(event: Event, before: Event | None, seconds: float) -> Event:
