@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from qvr_core import __version__
 from qvr_core.cli.console import say
 from qvr_core.extras import lacking, remedy
+from qvr_core.runs.worker.command_engine import own_process
 
 COMMANDS = (
     *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "calibrate"),
@@ -66,6 +67,7 @@ def root(
 
 def main() -> None:
     """Entry point of the console script `qvr`.  What cannot be read, written or loaded is said in one sentence."""
+    own_process()
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

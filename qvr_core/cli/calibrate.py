@@ -11,6 +11,7 @@ from qvr_core.cli.files import analysed_file, stop, write_out
 
 if TYPE_CHECKING:
     from qvr_core.inference.calibration import Rank
+    from qvr_core.runs.record.protocol import Job
 
 app = typer.Typer(add_completion=False)
 
@@ -32,10 +33,27 @@ def calibrate(
 ) -> None:
     """Does the sampler find what was put in?  Ranks of latents drawn from the prior among draws of the posterior of
     data drawn with them: uniform where program and sampler agree.  Exit status 1 where they are not."""
+    from qvr_core.cli.run import unstored
+    from qvr_core.runs.worker.command_engine import engine_of
+
+    job = unstored(file, {"algorithm": "nuts"} | ({"data": data} if data is not None else {}))
+    with engine_of(job):
+        ranks = _ranks(job, other, replicates, seed)
+    if as_json:
+        rows = [_row(one) for one in ranks]
+        content = {"replicates": replicates, "numbers": rows} | _power(ranks, replicates)
+        write_out(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    else:
+        _show(ranks, replicates)
+    if not all(one.passed for one in ranks):
+        raise typer.Exit(1)
+
+
+def _ranks(job: Job, other: str | None, replicates: int, seed: int) -> list[Rank]:
+    """Of data sets drawn from a job's program, in the posterior of the `other` one where there is one."""
     from rich.progress import Progress
 
     from qvr_core.cli.console import PlainConsole
-    from qvr_core.cli.run import unstored
     from qvr_core.data.problems import DataProblem
     from qvr_core.inference import calibration
     from qvr_core.inference.pointwise import Given
@@ -44,7 +62,6 @@ def calibrate(
     from qvr_core.runs.record.program import analysed, of_snapshot
     from qvr_core.runtime.values.errors import RuntimeProblem
 
-    job = unstored(file, {"algorithm": "nuts"} | ({"data": data} if data is not None else {}))
     try:
         prepared = prepare(job, analysed(job))
         _, given = prepared.train.batch(_first())
@@ -58,7 +75,7 @@ def calibrate(
             fitted = prepare(again, analysed(again)).model
         with Progress(console=PlainConsole(stderr=True), transient=True) as bar:
             task = bar.add_task(f"{replicates} replicates", total=None)
-            ranks = calibration.calibrate(
+            return calibration.calibrate(
                 prepared.model, fixed, observed, replicates, fitted=fitted, seed=seed,
                 watch=lambda done, total: bar.update(task, completed=done, total=total),
             )  # fmt: skip
@@ -66,14 +83,6 @@ def calibrate(
         stop(str(problem), 2 if problem.usage else 1)
     except (Refused, RuntimeProblem) as problem:
         stop(str(problem), 1)
-    if as_json:
-        rows = [_row(one) for one in ranks]
-        content = {"replicates": replicates, "numbers": rows} | _power(ranks, replicates)
-        write_out(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
-    else:
-        _show(ranks, replicates)
-    if not all(one.passed for one in ranks):
-        raise typer.Exit(1)
 
 
 def _first() -> Any:

@@ -20,13 +20,16 @@ def check_fit(
     what to do and where.  Exit status 1 where a check fails."""
     from qvr_core.cli.display import check_lines, console
     from qvr_core.cli.runs import drawn_from
-    from qvr_core.runs.figures.fit_checks import checks_of
     from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.worker.command_engine import engine_of
 
     run = drawn_from(run_id)
     try:
         job = run.job()
-        found = checks_of(run, job)
+        with engine_of(job):
+            from qvr_core.runs.figures.fit_checks import checks_of
+
+            found = checks_of(run, job)
     except FileNotFoundError:
         fitted = "qvr run nuts FILE, or svi of a program whose latents all rows share"
         stop(f"run {run.run_id} is {run.status()} and left no posterior to check: {fitted}", 1)

@@ -16,6 +16,8 @@ from qvr_core.cli.files import analysed_file, read_program, source_flags, stop, 
 
 if TYPE_CHECKING:
     from qvr_core.runs.fit.svi import SviFit
+    from qvr_core.runs.record.protocol import Job
+    from qvr_core.runs.record.store import RunDirectory
     from qvr_core.runs.worker.prediction import Drawn
 
 app = typer.Typer(add_completion=False)
@@ -52,8 +54,53 @@ def sample(
 ) -> None:
     """Draw from a fitted program: the posterior predictive of its data or of new rows, text for a language model; with
     --prior the prior predictive, before any fit."""
+    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.worker.command_engine import engine_of
+
+    given = {key: value for key, value in source_flags(data or ()).items() if value is not None}
+    try:
+        run, job = _asked(run_id, given, prior=prior)
+    except DamagedFile as problem:
+        stop(str(problem), 1)
+    with engine_of(job):
+        drawn = _drawn(run, job, data, count, seed, prior=prior, prompt=prompt, text=output is None)
+    if drawn is None:
+        return
+    for note in drawn.notes:
+        say(note, err=True)
+    _write(drawn, output, as_json)
+    if plot is not None:
+        _picture(drawn, "prior" if prior else "posterior", plot, as_json)
+
+
+def _asked(run_id: str, given: dict[str, str], *, prior: bool) -> tuple[RunDirectory | None, Job]:
+    """The run that draws are taken from, none for those of a prior, and its job.  Raises `DamagedFile`."""
     from qvr_core.cli.run import unstored
     from qvr_core.cli.runs import drawn_from, opened
+
+    if run_id.endswith(".qvr"):
+        if not prior:
+            stop(f"{run_id} is not fitted: add --prior, or fit it and name the run (`last`)")
+        _require_sound(run_id)
+        return None, unstored(run_id, given)
+    if prior:
+        return None, opened(run_id).job()
+    run = drawn_from(run_id)
+    return run, run.job()
+
+
+def _drawn(
+    run: RunDirectory | None,
+    job: Job,
+    data: list[str] | None,
+    count: int,
+    seed: int,
+    *,
+    prior: bool,
+    prompt: str,
+    text: bool,
+) -> Drawn | None:
+    """The draws; None where a language model has written its text instead, which it does where `text`."""
     from qvr_core.data.problems import DataProblem
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.record.files import DamagedFile
@@ -62,35 +109,23 @@ def sample(
     from qvr_core.runtime.values.errors import RuntimeProblem
 
     here = str(Path.cwd())
-    given = {key: value for key, value in source_flags(data or ()).items() if value is not None}
     try:
-        if run_id.endswith(".qvr"):
-            if not prior:
-                stop(f"{run_id} is not fitted: add --prior, or fit it and name the run (`last`)")
-            _require_sound(run_id)
-            drawn = prediction.from_prior(unstored(run_id, given), count, seed)
-        elif prior:
-            job = opened(run_id).job()
-            drawn = prediction.from_prior(with_data(job, data, here) if data else job, count, seed)
-        else:
-            run = drawn_from(run_id)
-            if not run.posterior.exists() and _says_text(fit := sampling.restored(run)) and output is None:
-                _text(fit, prompt, count, seed)
-                return
-            if prompt:
-                stop("--prompt is for programs that predict the next token of a text: this one does not write on")
-            drawn = prediction.from_posterior(run, count, seed, NewFiles(data, here) if data else None)
+        if run is None:
+            # the job of a file has the data already
+            again = with_data(job, data, here) if data and job.run_id else job
+            return prediction.from_prior(again, count, seed)
+        if text and not run.posterior.exists() and _says_text(fit := sampling.restored(run)):
+            _text(fit, prompt, count, seed)
+            return None
+        if prompt:
+            stop("--prompt is for programs that predict the next token of a text: this one does not write on")
+        return prediction.from_posterior(run, count, seed, NewFiles(data, here) if data else None)
     except DataProblem as problem:
         stop(str(problem), 2 if problem.usage else 1)
     except (Refused, DamagedFile, RuntimeProblem) as problem:
         fixes = "".join(f"\n  = fix: {fix}" for fix in getattr(problem, "fixes", ()))
         place = f"{problem.place}: " if isinstance(problem, RuntimeProblem) and problem.place else ""
         stop(f"{place}{problem}{fixes}", 1)
-    for note in drawn.notes:
-        say(note, err=True)
-    _write(drawn, output, as_json)
-    if plot is not None:
-        _picture(drawn, "prior" if prior else "posterior", plot, as_json)
 
 
 def _require_sound(file: str) -> None:

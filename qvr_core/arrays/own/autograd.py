@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays import operations as g
+from qvr_core.arrays.choice import NotListed
 from qvr_core.arrays.derivatives import gradient
 from qvr_core.arrays.eager import NUMBERS, array
 from qvr_core.arrays.evaluate import evaluate, evaluated
@@ -63,3 +64,7 @@ def _differences(slope: Array, here: Numbers) -> Numbers:
 
 
 functional = SimpleNamespace(jacobian=jacobian, hessian=hessian)
+
+
+def __getattr__(name: str) -> Any:
+    raise NotListed(f"`autograd.{name}` is not among the functions of arrays; torch has it: pip install 'qvr-lsp[run]'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -209,3 +210,29 @@ def test_a_bound_that_is_no_number_names_its_site_without_torch(tmp_path: Path, 
 def test_parts_of_the_rows_are_fitted_with_torch(tmp_path: Path, conjugate: str) -> None:
     events, loaded = fit(tmp_path, WATCHING, conjugate, "--data", "csv:y.csv", "--batch-size", "4", "--steps", "20")
     assert "torch" in loaded and isinstance(events[-1], Finished)
+
+
+def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) -> None:
+    fit(tmp_path, WATCHING, conjugate, "--data", "csv:y.csv", "--steps", "300")
+    for command in (
+        ["check-fit", "last"],
+        ["sample", "last", "-n", "20", "-o", "draws.nc"],
+        ["sample", "last", "-n", "20", "--data", "csv:y.csv"],
+        ["sample", "last", "--prior", "-n", "20"],
+        ["sample", conjugate, "--prior", "--data", "csv:y.csv", "-n", "20"],
+        ["runs", "compare", "last", "last"],
+        ["summary", "last"],
+        ["report", "last", "-o", "report.html"],
+        ["calibrate", conjugate, "--data", "csv:y.csv", "--replicates", "20"],
+    ):
+        done, loaded = qvr(tmp_path, WATCHING, *command)
+        assert done.returncode in (0, 1) and done.stdout and loaded == set(), (command, done.stdout, done.stderr)
+
+
+def test_a_command_that_arrays_cannot_compute_begins_anew_with_torch(tmp_path: Path) -> None:
+    (tmp_path / "p.qvr").write_text(LOOKING)
+    done, loaded = qvr(tmp_path, WATCHING, "calibrate", "p.qvr", "--replicates", "20", "--json")
+    assert done.returncode in (0, 1) and "torch" in loaded
+    assert [row["name"] for row in json.loads(done.stdout)["numbers"]] == ["a"]
+    done, _ = qvr(tmp_path, MISSING, "calibrate", "p.qvr", "--replicates", "20")
+    assert done.returncode == 1 and "`torch`" in done.stderr

@@ -237,7 +237,7 @@ class ParameterDict(Module):
 
 class _Layer(Module):
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        raise ModuleNotFoundError(f"`{type(self).__name__}` needs torch: pip install 'qvr-lsp[run]'")
+        raise ModuleNotFoundError(f"`{type(self).__name__}` needs torch: pip install 'qvr-lsp[run]'", name="torch")
 
 
 class Linear(_Layer):

@@ -11,15 +11,17 @@ import os
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
 
 from qvr_core.arrays.choice import VARIABLE, lacks_torch
-from qvr_core.runs.record.protocol import Job
-from qvr_core.runs.worker.choice import choose, has_networks
+
+if TYPE_CHECKING:
+    from qvr_core.runs.record.protocol import Job
 
 
 @dataclass(slots=True)
 class _Process:
-    """Whether this process runs one command and nothing else."""
+    """Whether this process runs one command and nothing else: then its engine is nobody else's."""
 
     own: bool = False
 
@@ -28,7 +30,7 @@ _process = _Process()
 
 
 def own_process() -> None:
-    """Said by the entry point of the command line: the engine of this process is nobody else's."""
+    """Said by the entry point of the command line."""
     _process.own = True
 
 
@@ -36,6 +38,8 @@ def own_process() -> None:
 def engine_of(job: Job) -> Generator[None]:
     """Inside, figures of a job's program are computed on the engine that suits it; nothing is printed before all of
     them are there."""
+    from qvr_core.runs.worker.choice import choose, has_networks  # the command line starts without the checker
+
     chosen = _process.own and VARIABLE not in os.environ and choose(job, has_networks)
     try:
         yield
@@ -45,13 +49,12 @@ def engine_of(job: Job) -> Generator[None]:
         _again()
 
 
-def _again() -> None:
+def _again() -> NoReturn:
     """Become the same command, with torch.  Raises ModuleNotFoundError where there is none."""
     from qvr_core.runs.worker.choice import require_torch
 
     require_torch()
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(
-        sys.executable, [sys.executable, "-m", "qvr_core.cli", *sys.argv[1:]], {**os.environ, VARIABLE: "torch"}
-    )
+    command = [sys.executable, "-m", "qvr_core.cli", *sys.argv[1:]]
+    os.execve(sys.executable, command, {**os.environ, VARIABLE: "torch"})
