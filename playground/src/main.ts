@@ -104,7 +104,7 @@ async function begin(): Promise<void> {
       }
     },
   });
-  const paintRun = here.path === undefined ? undefined : startPlay({ path: here.path, stamp: here.stamp, uri: URI, editor, program, transport });
+  const paintRun = here.path === undefined ? undefined : startPlay({ path: here.path, stamp: here.stamp, uri: URI, editor, program, transport, drawn: (drawn) => diagram.densities(drawn) });
   followShade((shade) => {
     diagram.paint(shade);
     paintRun?.(shade);

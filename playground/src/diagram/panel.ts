@@ -1,6 +1,7 @@
 /** The diagram beside the text: asked for when the text has changed, lit where the cursor stands. */
 import type * as monaco from "monaco-editor/editor/editor.api.js";
 import type { FromDiagram, ToDiagram } from "../../../vscode-extension/src/diagram/messages";
+import type { SiteDensity } from "../../../vscode-extension/src/live/densities";
 import { nodesAt } from "../../../vscode-extension/src/nodes";
 import { DIAGRAM, type DiagramAnswer, type DiagramParams } from "../../../vscode-extension/src/protocol";
 import type { Transport } from "../language/transport";
@@ -23,6 +24,7 @@ export class DiagramPanel {
   private timer = 0;
   private drawn = "";
   private ready = false;
+  private live: { program: string; densities: SiteDensity[] } | undefined;
   private shade: Shade = "light";
 
   constructor(
@@ -58,6 +60,12 @@ export class DiagramPanel {
     this.opened = [];
   }
 
+  /** Show what is drawn as one types at the nodes of its program; nothing takes it away. */
+  densities(drawn: { program: string; densities: SiteDensity[] } | undefined): void {
+    this.live = drawn;
+    this.send({ type: "densities", densities: drawn && drawn.program === this.answer?.name ? drawn.densities : [] });
+  }
+
   private async refresh(): Promise<void> {
     if (!this.ready) {
       return;
@@ -85,6 +93,7 @@ export class DiagramPanel {
     this.answer = answer;
     const state = { uri: this.uri, name: this.name, follow: true, opened: this.opened };
     this.send({ type: "diagram", answer, state, wireLabels: true });
+    this.densities(this.live);
     this.follow();
   }
 

@@ -93,6 +93,11 @@ export class Transport {
     });
   }
 
+  /** A notification of this page's own. */
+  notify(method: string, params: object): void {
+    this.connection.send({ jsonrpc: "2.0", method, params });
+  }
+
   on<Params>(method: string, hear: (params: Params) => void): void {
     this.heard.set(method, hear as (params: never) => void);
   }

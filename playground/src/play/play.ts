@@ -7,6 +7,7 @@ import type { Transport } from "../language/transport";
 import { part, say } from "../page/elements";
 import type { Shade } from "../page/theme";
 import { Files, type Listing } from "./folder";
+import { type Drawn, PlayLive } from "./live";
 import { PlayRuns, tell } from "./runs";
 
 /** A document symbol, as far as a step is found by it. */
@@ -23,10 +24,12 @@ export interface Played {
   editor: monaco.editor.IStandaloneCodeEditor;
   program: monaco.editor.ITextModel;
   transport: Transport;
+  /** What is drawn as one types, for the diagram. */
+  drawn: (drawn: Drawn | undefined) => void;
 }
 
 /** Adds its controls; what paints the panel. */
-export function startPlay({ path, stamp, uri, editor, program, transport }: Played): (shade: Shade) => void {
+export function startPlay({ path, stamp, uri, editor, program, transport, drawn }: Played): (shade: Shade) => void {
   const frame = el("iframe", { id: "run", title: "Run", hidden: true });
   const diagram = part<HTMLIFrameElement>("diagram");
   diagram.after(frame);
@@ -48,6 +51,8 @@ export function startPlay({ path, stamp, uri, editor, program, transport }: Play
     reveal: (site) => void reveal(site).catch(tell),
     listed: (found) => list(found),
   });
+
+  const live = new PlayLive(uri, editor, program, transport, drawn);
 
   const begin = async (algorithm: Algorithm): Promise<void> => {
     const options = parseOptions(settings.value);
@@ -102,7 +107,8 @@ export function startPlay({ path, stamp, uri, editor, program, transport }: Play
     }
   };
 
-  part("tools").append(files.menu, files.button, data, settings, ...starters, runsMenu, views);
+  part("tools").append(files.menu, files.button, data, settings, ...starters, live.choice, runsMenu, views);
+  part("count").after(live.line);
   list([]);
   // its link would hold the token
   part("share").hidden = true;

@@ -1,7 +1,7 @@
 /** `qvr play` in a real browser: a program is opened, mended, saved and fitted; a fit is cancelled and gone on with. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -91,6 +91,41 @@ try {
     await page.keyboard.press("Control+S");
     await is("saved", "true");
     assert.equal(readFileSync(path.join(folder, "line.qvr"), "utf8"), PROGRAM);
+  });
+
+  const replaced = (text) =>
+    page.evaluate((now) => window.qvrEditor.executeEdits("test", [{ range: window.qvrEditor.getModel().getFullModelRange(), text: now }]), text);
+  const behindMu = async () => {
+    const lines = await page.locator("#editor .view-line").allInnerTexts();
+    return (lines.find((one) => one.includes("sample")) ?? "").replaceAll("\u00a0", " ");
+  };
+
+  await step("the posterior as one types: without data a line says so", async () => {
+    await page.locator("#live").selectOption("posterior");
+    await page.locator("#live-line", { hasText: "qvr.toml names no data for `line`" }).waitFor();
+    assert.doesNotMatch(await behindMu(), /live/);
+  });
+
+  await step("with data its figures stand behind the steps, and at the nodes of the diagram", async () => {
+    writeFileSync(path.join(folder, "qvr.toml"), '[run.line]\ndata = "csv:values.csv"\n');
+    await replaced(PROGRAM.replace("5.0", "6.0"));
+    await page.locator("#live-line", { hasText: "live posterior of `line`: 4 chains of 1,000 draws" }).waitFor();
+    const [, mean] = /live .* (\S+) ± /.exec(await behindMu()) ?? [];
+    assert.ok(Math.abs(Number(mean) - MEAN) < 0.15, `${await behindMu()} is not near ${MEAN}`);
+    const density = page.frameLocator("#diagram").locator(".density").first();
+    assert.match(await density.getAttribute("aria-label"), /live posterior from/);
+    await page.screenshot({ path: path.join(PICTURES, "play-live.png") });
+  });
+
+  await step("off again, nothing of it is shown or stored", async () => {
+    await page.locator("#live").selectOption("off");
+    await page.waitForFunction(() => !document.querySelector("#editor .view-lines").textContent.includes("live"));
+    assert.ok(!existsSync(path.join(folder, ".qvr")));
+    rmSync(path.join(folder, "qvr.toml"));
+    await replaced(PROGRAM);
+    await page.evaluate(() => window.qvrEditor.focus());
+    await page.keyboard.press("Control+S");
+    await is("saved", "true");
   });
 
   await step("a posterior by one click, on data of the folder", async () => {
