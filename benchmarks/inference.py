@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.engines import large, table, typed, variational
+from benchmarks.engines import command_to_posterior, large, table, variational
 from benchmarks.goals import Table
 
 
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     goals = Table()
     table.rows(goals, asked.quick)
-    for part in (typed, variational):
+    for part in (command_to_posterior, variational):
         part.rows(goals, asked.quick)
     large.rows(goals, asked.quick, asked.plot)
     print(f"\nload {os.getloadavg()[0]:.1f} at the end")

@@ -12,7 +12,7 @@
 ;;     (require 'qvr-mode)
 ;;     (add-hook 'qvr-mode-hook #'eglot-ensure)
 ;;
-;; The lists of words are made by `python -m scripts.editors'.
+;; The lists of words are made by `python -m scripts.editor_word_lists'.
 
 ;;; Code:
 

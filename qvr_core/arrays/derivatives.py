@@ -279,25 +279,25 @@ def _diagonal_embed(node: Array, d: Array) -> Sequence[Array | None]:
 # ---------------------------------------------------------------- reductions and products
 
 
-def _kept(node: Array, over: Sequence[int]) -> Shape:
+def _reduced_shape(node: Array, over: Sequence[int]) -> Shape:
     return tuple(1 if axis in over else size for axis, size in enumerate(node.args[0].shape))
 
 
 @rule("sum")
 def _sum(node: Array, d: Array) -> Sequence[Array | None]:
-    return [g.expand(g.reshape(d, _kept(node, node.params[0])), node.args[0].shape)]
+    return [g.expand(g.reshape(d, _reduced_shape(node, node.params[0])), node.args[0].shape)]
 
 
 @rule("prod")
 def _prod(node: Array, d: Array) -> Sequence[Array | None]:
-    kept = _kept(node, node.params[0])
+    kept = _reduced_shape(node, node.params[0])
     return [p("div", p("mul", g.reshape(d, kept), g.reshape(node, kept)), node.args[0])]
 
 
 @rule("amax", "amin")
 def _extreme(node: Array, d: Array) -> Sequence[Array | None]:
     (over,) = node.params
-    kept = _kept(node, over)
+    kept = _reduced_shape(node, over)
     there = p("real", p("eq", node.args[0], g.reshape(node, kept)))
     share = p("div", g.reshape(d, kept), g.reduce("sum", there, over, keep=True))
     return [p("mul", there, share)]
@@ -305,7 +305,7 @@ def _extreme(node: Array, d: Array) -> Sequence[Array | None]:
 
 @rule("logsumexp")
 def _logsumexp(node: Array, d: Array) -> Sequence[Array | None]:
-    kept = _kept(node, node.params[0])
+    kept = _reduced_shape(node, node.params[0])
     zero, nothing = node.graph.constant(0.0), node.graph.constant(-math.inf)
     # numbers that are all −∞ have a share of nothing, not NaN
     whole = g.reshape(p("where", p("eq", node, nothing), zero, node), kept)

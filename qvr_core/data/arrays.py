@@ -29,7 +29,7 @@ class Arrays(Mapping[str, NDArray[Any]]):
         self.path = path
         self._room = room
         self._read: dict[str, NDArray[Any]] = {}
-        with _told(path), zipfile.ZipFile(path) as archive:
+        with _as_data_problem(path), zipfile.ZipFile(path) as archive:
             self._members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         if not self._members:
             raise DataProblem("the archive holds no arrays", path=path, remedy=WRITE)
@@ -46,7 +46,7 @@ class Arrays(Mapping[str, NDArray[Any]]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._read:
             member = self._members[name]
-            with _told(self.path), zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
+            with _as_data_problem(self.path), zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
                 self._read[name] = self._array(name, member.file_size, file)
             if self._room is not None:
                 self._room -= self._read[name].nbytes
@@ -56,7 +56,7 @@ class Arrays(Mapping[str, NDArray[Any]]):
         """The shape that an array's header tells, which must take the bytes that the archive declares; none of its
         numbers is unpacked.  Raises `DataProblem`."""
         member = self._members[name]
-        with _told(self.path), zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
+        with _as_data_problem(self.path), zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
             return self._header(name, member.file_size, file)[0]
 
     def _array(self, name: str, declared: int, file: IO[bytes]) -> NDArray[Any]:
@@ -92,7 +92,7 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 @contextmanager
-def _told(path: str) -> Generator[None]:
+def _as_data_problem(path: str) -> Generator[None]:
     """What a damaged archive raises, as a `DataProblem`."""
     try:
         yield

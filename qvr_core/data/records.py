@@ -73,7 +73,7 @@ def records(path: str, source: str, needs: Needs, names: Mapping[str, str], fold
     key = json.dumps([os.path.abspath(path), state.st_size, state.st_mtime_ns, dict(names), list(map(str, wanted))])
     target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.records"
     layout_file = target.with_suffix(".json")
-    if (kept := _kept(target, layout_file)) is not None:
+    if (kept := _copied_before(target, layout_file)) is not None:
         return Records(target, *kept, needs)
     folder.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -88,7 +88,7 @@ def records(path: str, source: str, needs: Needs, names: Mapping[str, str], fold
     return Records(target, layout, whole, needs)
 
 
-def _kept(target: Path, layout_file: Path) -> tuple[np.dtype[Any], frozenset[str]] | None:
+def _copied_before(target: Path, layout_file: Path) -> tuple[np.dtype[Any], frozenset[str]] | None:
     """The layout and the whole columns of a copy that is as it was written; None where there is none such."""
     try:
         described, whole, digest = json.loads(layout_file.read_text())

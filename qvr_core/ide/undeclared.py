@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def undeclared_hints(snapshot: Snapshot, statement: Statement) -> Iterator[InlayHint]:
     """The type of each inferred data name behind its first use; accepting it writes its `data` line."""
-    for item, text, place, edit in _found(snapshot, statement):
+    for item, text, place, edit in _undeclared(snapshot, statement):
         why = f"What the uses of `{item.name}` say. Accept the hint to declare it."
         yield InlayHint(place.end, f" : {text}", "type", why, (edit,))
 
@@ -30,12 +30,12 @@ def undeclared_hints(snapshot: Snapshot, statement: Statement) -> Iterator[Inlay
 def declare_actions(snapshot: Snapshot, stretch: Range) -> Iterator[Action]:
     """`Declare` for each inferred data name whose first use touches a stretch of text."""
     for statement in snapshot.statements:
-        for item, text, place, edit in _found(snapshot, statement):
+        for item, text, place, edit in _undeclared(snapshot, statement):
             if place.start <= stretch.end and stretch.start <= place.end:
                 yield Action(f"Declare `data {item.name} : {text}`", "quickfix", (edit,))
 
 
-def _found(snapshot: Snapshot, statement: Statement) -> Iterator[tuple[DataName, str, Range, TextEdit]]:
+def _undeclared(snapshot: Snapshot, statement: Statement) -> Iterator[tuple[DataName, str, Range, TextEdit]]:
     """(data name, its type, its first use, the edit that declares it)."""
     header = statement.header.unit.node
     program = model_of(snapshot).programs.get(header.name.text) if isinstance(header, ProgramHeader) else None

@@ -29,7 +29,7 @@ def _unread(model: ProgramModule) -> str:
     return f"program `{model.name}`: there is nothing to fit, for {stand}"
 
 
-def _told(made: tuple[float, float]) -> tuple[float, bool]:
+def _loss_and_soundness(made: tuple[float, float]) -> tuple[float, bool]:
     loss, norm = made
     return loss, math.isfinite(loss) and math.isfinite(norm)
 
@@ -79,7 +79,7 @@ class SVI:
         observations = self.model.taken(observations)
         fast = self._fast(x, observations)
         state = torch.get_rng_state()
-        value, good = self._slow(x, observations) if fast is None else _told(fast.advance())
+        value, good = self._slow(x, observations) if fast is None else _loss_and_soundness(fast.advance())
         if not good:
             with torch.random.fork_rng(devices=[]):
                 torch.set_rng_state(state)

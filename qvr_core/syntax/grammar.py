@@ -150,7 +150,7 @@ def grammar() -> Grammar:
 
 def _of_another_version() -> Grammar:
     """The grammar as the installed lark compiles it: from the user's cache, or made anew, where that is damaged too."""
-    place = _kept()
+    place = _cache_path()
     with suppress(OSError, ValueError):
         digest, _, text = place.read_text(encoding="utf-8").partition("\n")
         if digest == _digest(text):
@@ -172,7 +172,7 @@ def _keep(place: Path, text: str) -> None:
         os.unlink(file.name)
 
 
-def _kept() -> Path:
+def _cache_path() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     made_from = _digest(GRAMMAR.read_text(encoding="utf-8"))[:16]
     folder = (Path(base) if base else Path.home() / ".cache") / "qvr" / "grammar"

@@ -12,7 +12,7 @@ import yaml
 from tree_sitter import Language, Query
 
 from qvr_core.cli import main
-from scripts.editors import EDITORS, FILES, LISTS, fresh
+from scripts.editor_word_lists import EDITORS, FILES, LISTS, fresh
 from tests.editors.grammar import FOLDER, ROOT, compiled
 
 COMMAND = ["qvr", "lsp"]
@@ -29,7 +29,7 @@ def toml(*place: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(EDITORS)))
 def test_what_is_made_from_our_tables_is_fresh(path: Path) -> None:
-    """`python -m scripts.editors` brings it up to date."""
+    """`python -m scripts.editor_word_lists` brings it up to date."""
     assert path.read_text(encoding="utf-8") == fresh(path)
 
 

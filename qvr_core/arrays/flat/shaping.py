@@ -157,7 +157,7 @@ def stack(parts: Sequence[Any], axis: int = 0) -> ndarray:
     return concatenate([expand_dims(part, axis) for part in parts], axis)
 
 
-def _kept(x: Any, k: int, lower: bool) -> ndarray:
+def _triangle(x: Any, k: int, lower: bool) -> ndarray:
     own = asarray(x)
     rows, columns = own.shape[-2:]
     keep = [(j - i <= k) if lower else (j - i >= k) for i in range(rows) for j in range(columns)]
@@ -166,11 +166,11 @@ def _kept(x: Any, k: int, lower: bool) -> ndarray:
 
 
 def tril(x: Any, k: int = 0) -> ndarray:
-    return _kept(x, k, True)
+    return _triangle(x, k, True)
 
 
 def triu(x: Any, k: int = 0) -> ndarray:
-    return _kept(x, k, False)
+    return _triangle(x, k, False)
 
 
 def tril_indices(rows: int, k: int = 0, columns: int | None = None) -> tuple[ndarray, ndarray]:

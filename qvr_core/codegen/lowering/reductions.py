@@ -69,7 +69,7 @@ def _reduction(lowering: Lowering, node: Array) -> Value:
     return reduce(lowering, value, node.params[0], tuple(node.shape), _JOINED[node.op])
 
 
-def _kept(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+def _reduced_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
 
 
@@ -77,7 +77,7 @@ def _kept(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 def _logsumexp(lowering: Lowering, node: Array) -> Value:
     value = lowering.cheap(lowering.read(node.args[0]), 2)
     (axes,), shape = node.params, tuple(node.shape)
-    kept = _kept(value.shape, axes)
+    kept = _reduced_shape(value.shape, axes)
     largest = reduce(lowering, value, axes, kept, "max")
     # a row of −∞ alone: −∞ − (−∞) would be NaN
     finite = lowering.stored(Value(kept, "real", lambda index: _finite(largest.at(index)), 1))
@@ -108,7 +108,7 @@ def _finite(x: Expression) -> Expression:
 def _log_softmax(lowering: Lowering, node: Array) -> Value:
     value = lowering.cheap(lowering.read(node.args[0]), 2)
     axes = node.params if value.shape else ()
-    kept = _kept(value.shape, axes)
+    kept = _reduced_shape(value.shape, axes)
     largest = broadcast(reduce(lowering, value, axes, kept, "max"), value.shape)
     shifted = Value(value.shape, "real", lambda index: call("sub", value.at(index), largest(index)), 1)
     exp = Value(value.shape, "real", lambda index: Call("exp", (shifted.at(index),)), 2)

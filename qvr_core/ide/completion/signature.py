@@ -96,7 +96,9 @@ def _call(snapshot: Snapshot, place: Context, symbol: Symbol, bracket: Bracket) 
             return None
 
 
-def _made(name: str, documentation: str, parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> Signature:
+def _labelled_signature(
+    name: str, documentation: str, parameters: tuple[tuple[str, str], ...], bracket: Bracket
+) -> Signature:
     label = f"{name}({', '.join(text for text, _ in parameters)})"
     return _signature_of(label, documentation, parameters, bracket)
 
@@ -121,7 +123,9 @@ def _active(parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> int:
 def _builtin(snapshot: Snapshot, place: Context, function: BuiltinFunction, bracket: Bracket) -> Signature:
     """A function; one along an axis names it by its set."""
     if "over" not in function.keywords:
-        return _made(function.name, function.summary, tuple((item, "") for item in function.parameters), bracket)
+        return _labelled_signature(
+            function.name, function.summary, tuple((item, "") for item in function.parameters), bracket
+        )
     axes = [f"`{over}`" for over in axes_of_first(snapshot, place, bracket) if over is not None]
     runs = f"here {' or '.join(axes)}" if axes else "a set that `x` runs over"
     parameters = (
@@ -129,7 +133,7 @@ def _builtin(snapshot: Snapshot, place: Context, function: BuiltinFunction, brac
         ("dim", "an axis by its position"),
         ("over=", f"{runs}, or several in parentheses; the last where it is left out"),
     )
-    return _made(function.name, function.summary, parameters, bracket)
+    return _labelled_signature(function.name, function.summary, parameters, bracket)
 
 
 EVENTS = ("", "its last axis is the vector", "its last two axes are the matrix")
@@ -138,7 +142,7 @@ EVENTS = ("", "its last axis is the vector", "its last two axes are the matrix")
 def _family(name: str, place: Context, bracket: Bracket) -> Signature:
     if name == MIXTURE:
         parts = (("weights", "simplex"), ("A(…)", "a family with its arguments"), ("B(…)", "another, and so on"))
-        return _made(name, SUMMARY, parts, bracket)
+        return _labelled_signature(name, SUMMARY, parts, bracket)
     return _of_family(name, FAMILIES[name], place, bracket)
 
 
@@ -150,7 +154,7 @@ def _of_family(name: str, family: Family, place: Context, bracket: Bracket) -> S
         )
         for item in family.parameters
     )
-    return _made(name, " ".join((family.summary, *_draws(place))), parameters, bracket)
+    return _labelled_signature(name, " ".join((family.summary, *_draws(place))), parameters, bracket)
 
 
 def _draws(place: Context) -> tuple[str, ...]:
@@ -167,12 +171,12 @@ def _function(snapshot: Snapshot, name: str, bracket: Bracket) -> Signature | No
     if unit is None or not isinstance(unit.node, DefDecl | DefHeader):
         return None
     parameters = tuple((unit.text[one.span.start : one.span.end], "") for one in unit.node.parameters)
-    return _made(name, "a function of this file, typed at each call", parameters, bracket)
+    return _labelled_signature(name, "a function of this file, typed at each call", parameters, bracket)
 
 
 def _combinator(name: str, bracket: Bracket) -> Signature:
     entry = COMBINATORS[name]
-    return _made(name, f"{entry.summary} {entry.rule}", entry.parameters, bracket)
+    return _labelled_signature(name, f"{entry.summary} {entry.rule}", entry.parameters, bracket)
 
 
 def _arrow(name: str, arrow: Arrow | Program, bracket: Bracket) -> Signature:
@@ -191,7 +195,9 @@ def _arrow(name: str, arrow: Arrow | Program, bracket: Bracket) -> Signature:
         )
     else:
         parameters = ((arrow.domain.written, structure(space)),)
-    return _made(name, f"{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}", parameters, bracket)
+    return _labelled_signature(
+        name, f"{arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}", parameters, bracket
+    )
 
 
 def _options(place: Context, bracket: Bracket) -> Signature | None:

@@ -147,17 +147,17 @@ def _mixing(tree: Any, config: RunConfig, source: Source) -> Iterator[Check]:
     for one in found.verdicts:
         match one.name:
             case "R-hat" | "bulk ESS" | "tail ESS" | "MCSE" if ordered is not None:
-                yield _told(one, ordered)
+                yield _check_of(one, ordered)
             case "mixing":
-                yield _told(one, "take more draws")
+                yield _check_of(one, "take more draws")
             case "chains":
-                yield _told(one, _UNSTUCK.format(2 * config.warmup), {"warmup": 2 * config.warmup})
+                yield _check_of(one, _UNSTUCK.format(2 * config.warmup), {"warmup": 2 * config.warmup})
             case "R-hat" if draws.shape[0] < 2:
-                yield _told(one, "take chains = 4", {"chains": 4})
+                yield _check_of(one, "take chains = 4", {"chains": 4})
             case "R-hat":
-                yield _told(one, f"{more}; if it stays, {_of_modes(one.worst or '', found.apart)}", change)
+                yield _check_of(one, f"{more}; if it stays, {_of_modes(one.worst or '', found.apart)}", change)
             case _:
-                yield _told(one, more, change)
+                yield _check_of(one, more, change)
 
 
 _UNSTUCK = (
@@ -211,18 +211,18 @@ def _pareto(tree: Any, config: RunConfig, source: Source) -> list[Check]:
         return []
     one = pareto_of(found.names, found.k, found.draws)
     if one.passed:
-        return [_told(one, None)]
+        return [_check_of(one, None)]
     if few_for_pareto(found.k, found.draws):
         samples = math.ceil(found.enough / tree["posterior"].sizes.get("chain", 1) / 10) * 10
         settings = {"samples": samples} if config.algorithm == "nuts" else {}
         remedy = f"{found.draws:,} draws are too few to tell: take {found.enough:,} or more"
-        return [_told(one, f"{remedy} (samples = {samples})" if settings else remedy, settings)]
+        return [_check_of(one, f"{remedy} (samples = {samples})" if settings else remedy, settings)]
     why = _of_rows(tree, found, source)
     remedy = (
         f"each moves the posterior so much that its leave-one-out figure is rough: {why}; compare programs by their "
         "differences with care"
     )
-    return [_told(one, remedy)]
+    return [_check_of(one, remedy)]
 
 
 def _of_rows(tree: Any, found: Loo, source: Source) -> str:
@@ -258,7 +258,7 @@ def _of_its_own(tree: Any, observed: str, source: Source) -> str | None:
     return next((str(n) for n, v in posterior.items() if n in latents and axes and axes <= set(v.dims[2:])), None)
 
 
-def _told(one: Verdict, remedy: str | None, settings: dict[str, Any] | None = None) -> Check:
+def _check_of(one: Verdict, remedy: str | None, settings: dict[str, Any] | None = None) -> Check:
     return _check(one.name, one.passed, one.text, one.value, remedy, one.worst, settings)
 
 

@@ -112,7 +112,7 @@ class SviFit:
             self.bound = Bound(self.model, self.guide, self.objective)
             self.shared = SharedBound(self.bound) if self.team.size > 1 else None
         making = isinstance(prepared.train, SentencePairs)
-        self.ahead = Ahead(self._made, self.config.steps) if making else None
+        self.ahead = Ahead(self._batch_and_weight, self.config.steps) if making else None
         self.fast = Choice("plain")
         """What makes the steps; decided once a run goes on from where it was."""
         self.noise = StepNoise(self.config.seed)
@@ -163,9 +163,9 @@ class SviFit:
 
     def batch(self, step: int) -> tuple[Batch, float]:
         """This process' part of a step's batch, and its weight in the mean over all processes."""
-        return self._made(step) if self.ahead is None else self.ahead(step)
+        return self._batch_and_weight(step) if self.ahead is None else self.ahead(step)
 
-    def _made(self, step: int) -> tuple[Batch, float]:
+    def _batch_and_weight(self, step: int) -> tuple[Batch, float]:
         rows = self.order.rows_of(step)
         own = self.team.share(rows)
         weight = len(own) * self.team.size / len(rows)

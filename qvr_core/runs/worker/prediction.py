@@ -285,7 +285,7 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
     observations |= new.uncensored(rows.rows if columns is None else columns.rows)
     if job.config.algorithm == "nuts" and any(name in posterior.stored for name, _ in model.named_parameters()):
         model = LiftedModel(model, x, observations, job.config.prior_scale)
-    told = tuple(_told(name, known, posterior) for name, known in grown.items())
+    told = tuple(_unseen_elements(name, known, posterior) for name, known in grown.items())
     return _New(Given(model, x, dict(observations)), grown, (*notes, *told))
 
 
@@ -352,7 +352,7 @@ def _spaces(given: Given, grown: Mapping[str, KnownSet]) -> list[Any]:
     return [space for space in spaces if getattr(space, "nominal", None) in grown]
 
 
-def _told(name: str, known: KnownSet, posterior: _Posterior) -> str:
+def _unseen_elements(name: str, known: KnownSet, posterior: _Posterior) -> str:
     unseen: Sequence[str] = (known.labels or ())[posterior.sets[name].size :]
     shown = ", ".join(f"`{one}`" for one in unseen[:ENOUGH]) + (", …" if len(unseen) > ENOUGH else "")
     many = "elements" if len(unseen) > 1 else "element"

@@ -126,8 +126,8 @@ class Builder:
         """The module of an arrow expression.  Raises `TooLarge` where the memory does not hold its weights."""
         try:
             if isinstance(node, OwnArrow) and self.model.arrows.get(node.name) is not node:
-                return self._made_by_call(node)
-            return self._made(node)
+                return self._module_of_call(node)
+            return self._module_of(node)
         except RuntimeError as error:
             wanted = NO_MEMORY.search(str(error))
             if wanted is None:
@@ -137,7 +137,7 @@ class Builder:
             message = f"{what} has weights of {int(wanted[1]):,} bytes, which the memory does not hold"
             raise TooLarge(message, site=name) from error
 
-    def _made(self, node: Arrow) -> ArrowModule:
+    def _module_of(self, node: Arrow) -> ArrowModule:
         if node.sort is Sort.TENSOR and not isinstance(node, Ref):
             tensor = tensor_arrow(node, self)
             return self._leaf(node.name, tensor) if isinstance(node, Latent | Observed) else tensor
@@ -204,12 +204,12 @@ class Builder:
             self._instances[id(node)] = (node, self.built(program))
         return self._instances[id(node)][1]
 
-    def _made_by_call(self, node: OwnArrow) -> ArrowModule:
+    def _module_of_call(self, node: OwnArrow) -> ArrowModule:
         """An arrow that the call of a template makes, once."""
         if id(node) not in self._own:
             call = self._calls.get(id(node))
             name = self._free(node.name) if call is None else f"{call}.{node.name}"
-            self._own[id(node)] = (node, self._made(replace(node, name=name)))
+            self._own[id(node)] = (node, self._module_of(replace(node, name=name)))
         return self._own[id(node)][1]
 
     def _free(self, name: str) -> str:

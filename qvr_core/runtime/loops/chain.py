@@ -42,7 +42,7 @@ class _Stages:
         self.nbytes = sum(tensor.nbytes for tensors in made.values() for tensor in tensors)
 
 
-def _kept(stage: StageShape) -> Sequence[int]:
+def _widths_for_backward(stage: StageShape) -> Sequence[int]:
     """Widths of what the backward reads: both layers, the slope of the raw output; and of the value."""
     return stage.hidden, stage.hidden, stage.size, stage.size
 
@@ -62,7 +62,7 @@ def _pooled(
 ) -> Pooled[_Stages]:
     """Buffers of all stages; scratch is borrowed only while a pass runs, so that what is in the cache is used again."""
     key = (widths, shape, rows, like.dtype, like.device)
-    return Pooled(key, lambda: _Stages(shape, rows, like.detach(), widths, shared=widths is not _kept))
+    return Pooled(key, lambda: _Stages(shape, rows, like.detach(), widths, shared=widths is not _widths_for_backward))
 
 
 def run_chain(shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
@@ -157,7 +157,7 @@ def _forward(
 ) -> tuple[Tensor, Pooled[_Stages], Inner]:
     """The last values, and what the backward reads."""
     rows = x.shape[1]
-    pooled, passing = _pooled(shape, rows, x, _kept), _pooled(shape, rows, x, _forward_scratch)
+    pooled, passing = _pooled(shape, rows, x, _widths_for_backward), _pooled(shape, rows, x, _forward_scratch)
     shift, floor = (number(value, x.dtype, x.device) for value in (SOFTPLUS_SHIFT, FLOOR))
     inner: Inner = []
     start, value = 0, x

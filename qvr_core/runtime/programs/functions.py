@@ -234,7 +234,7 @@ def _diag(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     return Cell(arrays.diagonal(cell.value, dim1=-2, dim2=-1), cell.rows)
 
 
-def _made(make: Callable[..., Tensor]) -> Function:
+def _constructor(make: Callable[..., Tensor]) -> Function:
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         return Cell(make(*(int(arg.value) for arg in args), dtype=precision()), False)
 
@@ -299,7 +299,8 @@ _OWN: Mapping[str, Function] = {
     "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(arrays.diag_embed),
     "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
     "det": _on_first(arrays.linalg.det), "logdet": _on_first(arrays.logdet),
-    "eye": _made(arrays.eye), "zeros": _made(arrays.zeros), "ones": _made(arrays.ones), "arange": _arange,
+    "eye": _constructor(arrays.eye), "zeros": _constructor(arrays.zeros), "ones": _constructor(arrays.ones),
+    "arange": _arange,
     "linspace": _linspace, "one_hot": _one_hot, "zeros_like": _on_first(arrays.zeros_like),
     "ones_like": _on_first(arrays.ones_like), "full_like": _full_like, "detach": _on_first(arrays.detach),
     "tril": _on_first(arrays.tril), "triu": _on_first(arrays.triu), "diff": _on_first(arrays.diff),

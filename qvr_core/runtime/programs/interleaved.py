@@ -181,14 +181,14 @@ class Groups:
 
 def interleaved(program: Program, steps: Sequence[object], parts: Parts) -> Groups:
     """The groups of a program that can be drawn; `steps` are those at run time."""
-    found = [_made(group, program, steps, parts) for group in groups(program) if group.axes is not None]
+    found = [_interleaved(group, program, steps, parts) for group in groups(program) if group.axes is not None]
     if not found:
         return Groups((), (), ())
     bound = [frozenset(names_of(step)) for step in program.steps]
     return Groups(found, bound, [frozenset(one.name for one in reads(step)) for step in program.steps])
 
 
-def _made(group: Group, program: Program, steps: Sequence[object], parts: Parts) -> Interleaved:
+def _interleaved(group: Group, program: Program, steps: Sequence[object], parts: Parts) -> Interleaved:
     assert group.axes is not None
     typed = program.steps
     observed = tuple(step.site.name for at in group.members if isinstance(step := typed[at], ObserveModel))

@@ -195,7 +195,7 @@ def prepare(space: Space, value: object, where: Where) -> Value:
         return _prepare_factor(flat[0], tensor, where)
     widths = [1 if block.finite else block.size for block in map(_block, flat)]
     if tensor.dim() == 0 or tensor.shape[-1] != sum(widths):
-        raise where.misfit(f"{sum(widths)} columns ({describe(space)})", _found(tensor))
+        raise where.misfit(f"{sum(widths)} columns ({describe(space)})", _dtype_and_shape(tensor))
     if all(not _block(factor).finite for factor in flat):
         return _prepare_real(sum(widths), tensor, any(isinstance(f, Seq) for f in flat), where, describe(space))
     columns = arrays.split(tensor, widths, dim=-1)
@@ -238,7 +238,7 @@ def _prepare_factor(factor: Space, value: object, where: Where) -> Tensor:
     rank = 2 if block.sequence else 1
     if tensor.dim() != rank or tensor.is_floating_point():
         axes = "(B, L)" if block.sequence else "(B,)"
-        raise where.misfit(f"int64 {axes} ({describe(factor)})", _found(tensor))
+        raise where.misfit(f"int64 {axes} ({describe(factor)})", _dtype_and_shape(tensor))
     if tensor.numel() and not recording():
         low, high = (int(bound) for bound in arrays.aminmax(tensor))
         if low < 0 or high >= block.size:
@@ -259,7 +259,7 @@ def _prepare_real(
         tensor = tensor.unsqueeze(-1)
     if tensor.dim() != rank or tensor.shape[-1] != size:
         axes = f"(B, L, {size})" if sequence else f"(B, {size})"
-        raise where.misfit(f"float {axes} ({words})", _found(tensor))
+        raise where.misfit(f"float {axes} ({words})", _dtype_and_shape(tensor))
     return tensor
 
 
@@ -272,7 +272,7 @@ def _shape(space: Space) -> tuple[int, ...]:
     return ()
 
 
-def _found(tensor: Tensor) -> str:
+def _dtype_and_shape(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 

@@ -89,7 +89,7 @@ def check_builtin(
     if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
     if over is not None:
-        return check_over(function, args, over, expr, partial(_kept, canonical(function.name)), ctx)
+        return check_over(function, args, over, expr, partial(_same_shape, canonical(function.name)), ctx)
     if function.rule == "matmul":
         where = ctx.scope.origin(expr.func.span)
         each = for_each_element(function.name, args, texts, where, origin, ctx)
@@ -165,7 +165,7 @@ def _shape(
         case "keep" if function.name == "clamp" and any(not is_data(kind) and axes(kind) for kind in types[1:]):
             return broadcast_shape(list(zip(args, texts, strict=False)), where, ctx)
         case "keep":
-            return _kept(canonical(function.name), types[0])
+            return _same_shape(canonical(function.name), types[0])
         case "reduce":
             if function.name == "dot":
                 return drop_last(broadcast_shape(list(zip(args, texts, strict=False)), where, ctx))
@@ -203,7 +203,7 @@ def _bounded(name: str, kind: ValueType) -> ValueType:
     return replace(kind, space=Seq(bounded) if isinstance(kind.space, Seq) else bounded)
 
 
-def _kept(name: str, kind: ValueType) -> ValueType:
+def _same_shape(name: str, kind: ValueType) -> ValueType:
     shape = axes(kind)
     if shape is None:
         return with_last(data_like([kind]), tail(kind, shape))

@@ -152,10 +152,10 @@ def _without_last(space: Space, over: Named) -> Named | None:
     result = fit(tail, over.space)
     if result.problem is not None or result.widths == "wrong":
         return None
-    return _kept(space, range(len(factors) - dropped))
+    return _product_of(space, range(len(factors) - dropped))
 
 
-def _kept(space: Space, indices: Sequence[int]) -> Named:
+def _product_of(space: Space, indices: Sequence[int]) -> Named:
     names = space.names if isinstance(space, Product) else (None,)
     factors = factors_of(space)
     words = [names[index] or structure(factors[index]) for index in indices]
@@ -185,7 +185,7 @@ def _drop(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
         return _damaged(expr, scope, Sort.TENSOR)
     return DropFactors(
         domain=base.domain,
-        codomain=_kept(space, kept),
+        codomain=_product_of(space, kept),
         sort=Sort.TENSOR,
         origin=scope.origin(expr.span),
         density=DETERMINISTIC,

@@ -47,13 +47,13 @@ def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
             case "lengths":
                 lengths = _lengths(option, scope)
             case "keep":
-                keep = _kept(option, scope)
+                keep = _keep_option(option, scope)
             case _:
                 _unknown(option, scope)
     return HeaderOptions(effects, span, lengths, keep)
 
 
-def _kept(option: Option, scope: Scope) -> tuple[Name, ...] | None:
+def _keep_option(option: Option, scope: Scope) -> tuple[Name, ...] | None:
     value = option.value
     items = value.items if isinstance(value, ListValue) else () if value is None else (value,)
     names = tuple(Name(item.text, item.span) for item in items if isinstance(item, Word))

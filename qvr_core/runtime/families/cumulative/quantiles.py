@@ -34,7 +34,7 @@ def truncated_draw(
     )
     flat = noise.reshape(-1).double()
     parts = [slice(start, start + _BLOCK) for start in range(0, len(flat), _BLOCK)]
-    found = [_found(family, flat[p], left[p], right[p], tuple(w[p] for w in wide)) for p in parts]
+    found = [_values_at(family, flat[p], left[p], right[p], tuple(w[p] for w in wide)) for p in parts]
     return (arrays.cat(found) if found else flat).reshape(noise.shape).to(noise.dtype)
 
 
@@ -44,7 +44,7 @@ def _each(value: Tensor, noise: Tensor, rank: int) -> Tensor:
     return value.expand(*noise.shape, *own).reshape(-1, *own)
 
 
-def _found(family: RuntimeFamily, noise: Tensor, low: Tensor, high: Tensor, parameters: Params) -> Tensor:
+def _values_at(family: RuntimeFamily, noise: Tensor, low: Tensor, high: Tensor, parameters: Params) -> Tensor:
     start = low.ceil() - 1.0 if family.facts.discrete else low
     first, last = family.log_tails(start, *parameters), family.log_tails(high, *parameters)
     possible = log_between(first, last)[0] > -math.inf

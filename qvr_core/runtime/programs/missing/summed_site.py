@@ -215,10 +215,10 @@ def _elements(step: FamilySite, frame: Frame) -> Terms:
 
 def summed_cells(program: Program, steps: Sequence[object]) -> list[SummedCells]:
     """The sums of a program; `steps` are those at run time."""
-    return [_made(site, program, steps) for site in summed_sites(program)]
+    return [_summed_cells(site, program, steps) for site in summed_sites(program)]
 
 
-def _made(site: Site, program: Program, steps: Sequence[object]) -> SummedCells:
+def _summed_cells(site: Site, program: Program, steps: Sequence[object]) -> SummedCells:
     own = next(at for at, step in enumerate(program.steps) if isinstance(step, ObserveModel) and step.site is site)
     made, sets = steps[own], axes_of(site)
     assert isinstance(made, SummedSite)

@@ -174,7 +174,7 @@ def _own(expr: Expr, inner: Collection[Expr], axes: Collection[str | None], runn
             return all(part is not base for part in inner)
         case Contract(factors=factors, axes=letters, result=result):
             found = zip(factors, letters, strict=True)
-            return all(_kept(factor, own, result, axes, running) for factor, own in found if factor in inner)
+            return all(_product_keeps(factor, own, result, axes, running) for factor, own in found if factor in inner)
         case Builtin(function=name, args=args, keywords=keywords):
             rule = BUILTINS[name].rule if name in BUILTINS else ""
             if name in _OPERATORS or name in _POINTWISE or rule in ("pointwise", "compare"):
@@ -186,7 +186,7 @@ def _own(expr: Expr, inner: Collection[Expr], axes: Collection[str | None], runn
             return False
 
 
-def _kept(
+def _product_keeps(
     factor: Expr,
     letters: tuple[str, ...],
     result: Collection[str],

@@ -1,4 +1,4 @@
-"""Write the words of the language into the files of `editors/`: `python -m scripts.editors`.
+"""Write the words of the language into the files of `editors/`: `python -m scripts.editor_word_lists`.
 
 The queries of Helix and Zed are those of tree-sitter-qvr/, Helix's under the names that its themes know.
 """
