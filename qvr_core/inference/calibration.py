@@ -157,10 +157,13 @@ def _compiled(
 
 
 def _ranks(truth: Tensor, samples: Tensor) -> list[tuple[int, Array]]:
-    """Of each element its ranks (replicates,) among thinned draws (replicates, draws, …)."""
+    """Of each element that its prior leaves free its ranks (replicates,) among thinned draws (replicates, draws, …)."""
     thinned = samples[:, ::THIN].flatten(2) if samples.ndim > 2 else samples[:, ::THIN].unsqueeze(-1)
-    below = (thinned < truth.reshape(len(truth), 1, -1)).sum(1).cpu().numpy()
-    return [(at, below[:, at]) for at in range(below.shape[1])]
+    drawn = truth.reshape(len(truth), 1, -1)
+    below = (thinned < drawn).sum(1).cpu().numpy()
+    # the corner of a Cholesky factor, and what stands above its diagonal, are no numbers that a posterior could miss
+    free = (drawn != drawn[:1]).any(0)[0].cpu().numpy()
+    return [(at, below[:, at]) for at in range(below.shape[1]) if free[at]]
 
 
 def distance(ranks: Array, draws: int) -> float:

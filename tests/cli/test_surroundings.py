@@ -120,7 +120,17 @@ def without_torch(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join((str(hidden), str(ROOT)))}
 
 
+NETWORK = """\
+object Token : FinSet 5
+morphism word : Token -> Token [role=kernel] ~ Categorical
+program network : Token -> Token
+    observe y <- word
+    return y
+"""
+
+
 def test_a_worker_without_torch(folder: Path, without_torch: dict[str, str]) -> None:
+    (folder / "p.qvr").write_text(NETWORK)
     said = qvr(*FIT, cwd=folder, **without_torch).stderr.decode()
     assert f"runs need the package `torch`, which {sys.executable} does not have" in said
     assert "-m pip install 'qvr-lsp[run]'" in said and "Traceback" not in said

@@ -103,6 +103,23 @@ def test_a_prior_of_half_the_scale_in_the_fit_is_seen() -> None:
     assert not tau.passed and verdict(tau) == "not uniform: the posterior lies too low"
 
 
+CORRELATED = """
+object Row : FinSet 10
+program correlated : Row -> Row
+    sample L : CholeskyFactor 2 <- LKJCholesky(2.0)
+    observe y : Row <- MultivariateNormal([0.0, 0.0], scale_tril=L)
+    return L
+"""
+
+
+@pytest.mark.usefixtures("compiled")
+def test_numbers_that_nothing_moves_have_no_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "WARMUP", 20)
+    monkeypatch.setattr(calibration, "THIN", 1)
+    ranks = calibrate(loads(CORRELATED).morphism, {}, reals(10, 2), 12, seed=1)
+    assert [rank.name for rank in ranks] == ["L[1, 0]", "L[1, 1]"]
+
+
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_replicate_is_the_chain_that_it_would_be_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
