@@ -2,12 +2,14 @@
 import * as monaco from "monaco-editor/editor/editor.api.js";
 import { el } from "../../../vscode-extension/webviews/dom";
 import { part, say } from "../page/elements";
+import { LiveSampling } from "./live";
 import type { Answer, Asked, Data, Finished, Row } from "./request";
+import { Sampler } from "./sampler";
 
 const CHAINS = 4;
 const MOST_SHOWN = 400;
-/** Milliseconds after which a worker that does not hear a cancel is ended. */
-const PATIENCE_MS = 300;
+/** Of chains, whose numbers come from it. */
+const SEED = 1;
 
 export const NO_DATA: Data = { files: {}, main: null, named: {}, columns: {} };
 
@@ -22,7 +24,7 @@ export class Sampling {
   private readonly file = el("input", { id: "open-data", type: "file", accept: ".csv,.json,text/csv,application/json", "aria-label": "Open data", change: () => void this.open() });
   private readonly which = el("select", { id: "which", "aria-label": "File of data", change: () => this.showFile() });
   private readonly bar = el("progress", { id: "sampled", max: "1", value: "0", hidden: true });
-  private readonly cancel = el("button", { id: "cancel", hidden: true, click: () => this.stop() }, "Cancel");
+  private readonly cancel = el("button", { id: "cancel", hidden: true, click: () => this.sampler.cancel(this.take) }, "Cancel");
   private readonly told = el("p", { id: "told", role: "status" });
   private readonly summary = el("div", { id: "summary" });
   private readonly save = el("button", { id: "save-draws", hidden: true, click: () => this.download() }, "Draws as csv");
@@ -30,7 +32,8 @@ export class Sampling {
   private readonly pane = el("section", { id: "sampling", "aria-label": "Sampling", hidden: true });
   private readonly diagram = part<HTMLIFrameElement>("diagram");
   private data: Data = NO_DATA;
-  private worker: Worker | undefined;
+  private readonly sampler = new Sampler();
+  private readonly live: LiveSampling;
   private found: Finished | undefined;
   /** The text that was sampled. */
   private version = -1;
@@ -42,7 +45,10 @@ export class Sampling {
     this.pane.append(files, this.cells, runs, this.bar, this.told, this.summary);
     this.diagram.after(this.pane);
     const data = el("button", { id: "data-button", title: "The data of the program", click: () => this.show(true) }, "Data");
-    part("tools").append(data, this.run, this.view);
+    const asked = (warmup: number, draws: number): Asked => this.asked(warmup, draws);
+    this.live = new LiveSampling(program, this.sampler, asked, () => !this.cancel.hidden, () => this.changed.fire());
+    part("tools").append(data, this.run, this.live.choice, this.view);
+    part("count").after(this.live.line);
     monaco.languages.registerInlayHintsProvider("qvr", {
       onDidChangeInlayHints: this.changed.event,
       provideInlayHints: (model) => ({ hints: model === this.program ? this.hints() : [], dispose: () => undefined }),
@@ -54,6 +60,7 @@ export class Sampling {
   use(data: Data): void {
     this.data = data;
     this.fill();
+    this.live.rest();
   }
 
   private fill(): void {
@@ -70,6 +77,7 @@ export class Sampling {
   private typed(): void {
     const name = this.which.value || this.data.main || "pasted.csv";
     this.data = { ...this.data, main: this.data.main ?? name, files: { ...this.data.files, [name]: this.cells.value } };
+    this.live.rest();
   }
 
   private async open(): Promise<void> {
@@ -77,6 +85,7 @@ export class Sampling {
     if (chosen) {
       this.data = { ...NO_DATA, main: chosen.name, files: { [chosen.name]: await chosen.text() } };
       this.fill();
+      this.live.rest();
     }
   }
 
@@ -95,38 +104,17 @@ export class Sampling {
       this.draws.focus();
       return;
     }
-    this.worker ??= this.begun();
     this.version = this.program.getVersionId();
     this.going(true);
     this.summary.replaceChildren();
     this.found = undefined;
     this.changed.fire();
+    this.sampler.run(this.asked(Math.max(draws >> 1, 200), draws), this.take);
+  }
+
+  private asked(warmup: number, draws: number): Asked {
     const main = this.data.main !== null && this.data.files[this.data.main]?.trim() ? this.data.main : null;
-    const asked: Asked = { ...this.data, main, text: this.program.getValue(), chains: CHAINS, warmup: Math.max(draws >> 1, 200), draws, seed: 1 };
-    this.worker.postMessage({ run: asked });
-  }
-
-  private begun(): Worker {
-    const worker = new Worker(new URL("server/sampling.js", document.baseURI), { name: "qvr-sampling" });
-    worker.onmessage = ({ data }: MessageEvent<Answer>) => worker === this.worker && this.take(data);
-    worker.onerror = (event) => {
-      event.preventDefault();
-      this.worker = undefined;
-      this.take({ kind: "problem", text: event.message || "The worker that samples could not be loaded." });
-    };
-    return worker;
-  }
-
-  private stop(): void {
-    const { worker } = this;
-    worker?.postMessage({ cancel: true });
-    setTimeout(() => {
-      if (worker && worker === this.worker && !this.cancel.hidden) {
-        worker.terminate();
-        this.worker = undefined;
-        this.take({ kind: "cancelled" });
-      }
-    }, PATIENCE_MS);
+    return { ...this.data, main, text: this.program.getValue(), chains: CHAINS, warmup, draws, seed: SEED };
   }
 
   private going(now: boolean): void {
@@ -139,7 +127,7 @@ export class Sampling {
     document.documentElement.dataset["sampling"] = now ? "going" : "idle";
   }
 
-  private take(answer: Answer): void {
+  private readonly take = (answer: Answer): void => {
     switch (answer.kind) {
       case "loading":
         this.told.textContent = `Loading ${answer.what} …`;
@@ -161,7 +149,7 @@ export class Sampling {
         this.going(false);
         this.finish(answer);
     }
-  }
+  };
 
   private finish(found: Finished): void {
     const { chains, draws, divergences, sampled, rows } = found;
@@ -183,20 +171,25 @@ export class Sampling {
     this.changed.fire();
   }
 
-  /** The posterior behind each step, while the text is the one that was sampled. */
+  /** The posterior behind each step: of a run of the text as it is, else what was drawn as one typed. */
   private hints(): monaco.languages.InlayHint[] {
-    const { found } = this;
-    if (!found || this.version !== this.program.getVersionId()) {
-      return [];
+    const version = this.program.getVersionId();
+    if (this.found && this.version === version) {
+      return this.behind(this.found, "≈", "Posterior mean and sd of");
     }
-    const rows = new Map(found.rows.map((row) => [row.name, row]));
-    return found.latents.flatMap(({ name, shape, line }) => {
+    const { found } = this.live;
+    return found?.version === version ? this.behind(found.finished, "live", "Live posterior, no run: mean and sd of") : [];
+  }
+
+  private behind({ rows: all, latents }: Finished, mark: string, what: string): monaco.languages.InlayHint[] {
+    const rows = new Map(all.map((row) => [row.name, row]));
+    return latents.flatMap(({ name, shape, line }) => {
       const row = rows.get(name);
       if (line === null || line >= this.program.getLineCount() || !row || shape.length > 0) {
         return [];
       }
       const position = { lineNumber: line + 1, column: this.program.getLineMaxColumn(line + 1) };
-      return [{ label: `≈ ${short(row.mean)} ± ${short(row.sd)}`, position, paddingLeft: true, tooltip: `Posterior mean and sd of ${name}` }];
+      return [{ label: `${mark} ${short(row.mean)} ± ${short(row.sd)}`, position, paddingLeft: true, tooltip: `${what} ${name}` }];
     });
   }
 

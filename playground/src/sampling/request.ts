@@ -14,6 +14,8 @@ export interface Asked extends Data {
   warmup: number;
   draws: number;
   seed: number;
+  /** Milliseconds that sampling may take; what takes longer ends as a problem. */
+  budget?: number;
 }
 
 /** A number of the posterior: `elements` of a latent have one each. */

@@ -61,7 +61,7 @@ async function run(asked: Asked): Promise<void> {
   for (const [name, content] of Object.entries(asked.files)) {
     own.FS.writeFile(placed(name), content);
   }
-  const { text, columns, chains, warmup, draws, seed } = asked;
+  const { text, columns, chains, warmup, draws, seed, budget = Infinity } = asked;
   const named = Object.fromEntries(Object.entries(asked.named).map(([name, file]) => [name, placed(file)]));
   const request = { text, columns, chains, warmup, seed, named, main: asked.main === null ? null : placed(asked.main) };
   const answer = own.pyimport("qvr_core.runs.page.answers").prepared(JSON.stringify(request));
@@ -79,6 +79,10 @@ async function run(asked: Asked): Promise<void> {
     return;
   }
   const prepared = performance.now() - began;
+  if (cancelled) {
+    tell({ kind: "cancelled" });
+    return;
+  }
   const starts = new Float64Array(parts.starts.slice().buffer);
   const each = starts.length / chains;
   const moving = Array.from({ length: chains }, (_, at) => made.begin(starts.slice(at * each, (at + 1) * each), seed * 1_000 + at, warmup));
@@ -111,6 +115,10 @@ async function run(asked: Asked): Promise<void> {
       await turn();
       if (cancelled) {
         tell({ kind: "cancelled" });
+        return;
+      }
+      if (performance.now() - began - prepared > budget) {
+        tell({ kind: "problem", text: `its chains take more than ${budget / 1_000} s here: ▶ NUTS has the time` });
         return;
       }
     }
