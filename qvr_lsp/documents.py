@@ -17,7 +17,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.analysis import Snapshot
 from qvr_core.syntax.source import Cursor, Range, split_lines
-from qvr_lsp.conversions import Conversions
+from qvr_lsp.diagnostic_conversion import Conversions
 from qvr_lsp.imports import Imports
 from qvr_lsp.positions import LineCodec
 from qvr_lsp.serialising import Json

@@ -27,7 +27,11 @@ PRELOADED = (
     *("torch._dynamo", "torch.distributed.run", "arviz_stats.base.array"),
     *("safetensors.torch", "xarray", "h5py", "pydantic"),
     *("qvr_core.dsl", "qvr_core.inference.svi", "qvr_core.inference.mcmc.chains", "qvr_core.inference.compiled_steps"),
-    *("qvr_core.runs.fit.distributed_loss", "qvr_core.runs.figures.checkpoint", "qvr_core.runs.figures.posterior"),
+    *(
+        "qvr_core.runs.fit.distributed_loss",
+        "qvr_core.runs.figures.checkpoint",
+        "qvr_core.runs.figures.posterior_table",
+    ),
     *("qvr_core.cli.run", "qvr_core.cli.check", "qvr_core.runs.worker.emitter"),
 )
 """Not polars, which starts threads, and so nothing that imports it."""

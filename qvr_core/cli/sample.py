@@ -226,7 +226,7 @@ def _numbers(drawn: Drawn, most: int | None = None) -> Iterator[dict[str, Any]]:
     """The figures of each number, by its label; of sites of at most so many numbers."""
     import numpy as np
 
-    from qvr_core.runs.figures.posterior import labels
+    from qvr_core.runs.figures.posterior_table import labels
 
     for name, value in drawn.values.items():
         draws = value.detach().cpu().double().numpy()

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, fx, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from qvr_core.inference.compilation import compiled, not_compiled
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import owners_of, parameters_set
+from qvr_core.inference.torch_compile import compiled, not_compiled
 from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.layout import from_parts, parts

@@ -9,7 +9,7 @@ import numpy as np
 
 from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, Axis
-from qvr_core.inference.stored import Array, Dataset, Dims, Variable
+from qvr_core.inference.labelled_datasets import Array, Dataset, Dims, Variable
 
 
 def dataset(values: Mapping[str, Tensor], axes: Axes, lead: Dims = ("chain", "draw")) -> Dataset:

@@ -14,9 +14,9 @@ import numpy as np
 from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, Axis, axes_of
 from qvr_core.inference.dataset import dataset
+from qvr_core.inference.labelled_datasets import Dataset, Tree
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
-from qvr_core.inference.stored import Dataset, Tree
 from qvr_core.runtime.programs.labelled.axes import data_axes, site_axes, state_axes
 from qvr_core.runtime.values.errors import RuntimeProblem
 

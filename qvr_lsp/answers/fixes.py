@@ -17,7 +17,7 @@ from qvr_core.ide.imports.fixes import import_actions, unknown_names
 from qvr_core.ide.undeclared import declare_actions
 from qvr_core.syntax.source import Range
 from qvr_lsp.answers.other_files import texts_on_disk
-from qvr_lsp.conversions import diagnostic
+from qvr_lsp.diagnostic_conversion import diagnostic
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.formatting import text_edits
 from qvr_lsp.trials import Try

@@ -108,7 +108,7 @@ async def workspace_diagnostic(ls: QvrLanguageServer, params: types.WorkspaceDia
     """those of every file of the folders
 
     The open ones as they stand in the editor."""
-    from qvr_lsp.conversions import convert
+    from qvr_lsp.diagnostic_conversion import convert
 
     known = {item.uri: item.value for item in params.previous_result_ids}
     reports: list[Json] = []

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qvr_lsp.conversions import convert_one
+from qvr_lsp.diagnostic_conversion import convert_one
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from qvr_core.analysis import Analyzer
 from qvr_core.disk import Disk
 from qvr_core.syntax.source import Encoding
 from qvr_core.workspace import Workspace
-from qvr_lsp.conversions import convert
+from qvr_lsp.diagnostic_conversion import convert
 from qvr_lsp.features import server
 from qvr_lsp.language_server import QvrLanguageServer
 from tests.lsp.editor import EXAMPLES, FULL, ROOT, Editor

@@ -15,7 +15,7 @@ from qvr_core.inference.inference_data import Fit, inference_data
 from qvr_core.inference.objectives import weigh
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
-from qvr_core.runs.figures.posterior import table
+from qvr_core.runs.figures.posterior_table import table
 from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.netcdf import write_netcdf

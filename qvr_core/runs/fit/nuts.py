@@ -21,7 +21,7 @@ from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
-from qvr_core.runs.figures.posterior import HURRIED, chain_table, left_out, table
+from qvr_core.runs.figures.posterior_table import HURRIED, chain_table, left_out, table
 from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved

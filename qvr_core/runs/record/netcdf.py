@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qvr_core.inference.stored import ATTRIBUTES, Array, Dataset, Tree, Variable
+from qvr_core.inference.labelled_datasets import ATTRIBUTES, Array, Dataset, Tree, Variable
 from qvr_core.runs.record.files import sync_folder
 
 

@@ -12,11 +12,11 @@ from qvr_core.arrays.engine import arrays
 from qvr_core.data.needs import needs_of
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.dataset import dataset
+from qvr_core.inference.labelled_datasets import Tree
 from qvr_core.inference.mcmc.budgeted import Found, Learned, OutOfTime, sampled
 from qvr_core.inference.mcmc.engines import reported
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import ProgramPotential
-from qvr_core.inference.stored import Tree
 from qvr_core.runs.figures.summaries import summary_of
 from qvr_core.runs.fit.nuts import Asked as Chains
 from qvr_core.runs.fit.nuts import asked_of

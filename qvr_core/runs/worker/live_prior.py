@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qvr_core.inference.dataset import dataset
-from qvr_core.inference.stored import Tree
+from qvr_core.inference.labelled_datasets import Tree
 from qvr_core.runs.figures.summaries import summary_of
 from qvr_core.runs.record.fitted import shown
 from qvr_core.runs.record.live import Asked

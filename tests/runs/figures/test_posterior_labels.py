@@ -18,7 +18,7 @@ from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.axes import axes_of
 from qvr_core.runs.figures.loo import called
-from qvr_core.runs.figures.posterior import table
+from qvr_core.runs.figures.posterior_table import table
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare

@@ -13,7 +13,7 @@ import torch
 from qvr_core.codegen.llvm import tell
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc.engines import Choice
-from qvr_core.runs.figures.posterior import chain_table
+from qvr_core.runs.figures.posterior_table import chain_table
 from qvr_core.runs.fit import compiling, nuts
 from qvr_core.runs.fit.chains import together
 from qvr_core.runs.record.exports import export_csv

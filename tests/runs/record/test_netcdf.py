@@ -10,7 +10,7 @@ import xarray
 
 from qvr_core.inference.axes import Axis
 from qvr_core.inference.dataset import dataset
-from qvr_core.inference.stored import Tree
+from qvr_core.inference.labelled_datasets import Tree
 from qvr_core.runs.record.netcdf import read_netcdf, write_netcdf
 
 VALUES = {
