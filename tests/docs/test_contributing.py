@@ -56,6 +56,7 @@ def test_there_is_a_recipe_for_what_is_added_often() -> None:
     assert {
         "A family",
         "An operation",
+        "A lowering",
         "A combinator",
         "A diagnostic",
         "An LSP method",
