@@ -8,8 +8,7 @@ import os
 import sys
 from functools import partial
 
-from tests.generator.engines import ENGINES
-from tests.generator.running import Tally, run
+from tests.generator.running import ENGINES, Tally, run
 
 CHUNK = 250
 """Seeds that one process takes at a time."""

@@ -98,7 +98,7 @@ def data_of(case: Case, but: frozenset[str] = frozenset()) -> dict[str, torch.Te
     return {name: tensor(table, name in counts) for name, table in case.data.items() if name not in but}
 
 
-def _table(value: torch.Tensor) -> Table:
+def table_of(value: torch.Tensor) -> Table:
     return Table.of(value.detach().double().numpy())
 
 
@@ -164,7 +164,7 @@ class Nuts:
         row: dict[str, Table] = {}
         for name in moved:
             site = run.sites[name]
-            row[name] = filled(case.data[name], site.imputed[0]) if site.kind == "observe" else _table(site.value[0])
+            row[name] = filled(case.data[name], site.imputed[0]) if site.kind == "observe" else table_of(site.value[0])
         if math.isfinite(float(value)) and not far(row):
             self._gradient(potential, q, total, gradient)
         return Answer([float(value) - self._volume(potential, moved, width) - resting], [row])
@@ -276,8 +276,5 @@ class Prior:
             if step.style != "silent" and tuple(value.shape) != (self.count, *shape):
                 raise Wrong(f"`{step.name}` is drawn of shape {tuple(value.shape)}, for {(self.count, *shape)}")
             for k in range(self.count):
-                rows[k][step.name] = _table(value[k])
+                rows[k][step.name] = table_of(value[k])
         return Answer([float(x) for x in run.log_joint().expand(self.count)], rows, drawn=True)
-
-
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Torch(), Nuts(), Prior())}

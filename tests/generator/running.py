@@ -12,10 +12,13 @@ import torch
 
 from tests.generator.comparison import UNDEFINED, Difference, compared
 from tests.generator.coverage import Coverage
-from tests.generator.engines import ENGINES, Engine
+from tests.generator.engines import Engine, Nuts, Prior, Torch
+from tests.generator.machine import Machine
 from tests.generator.shrinking import shrunk
 from tests.generator.steps import Case
 from tests.generator.writing import written
+
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Torch(), Nuts(), Prior(), Machine())}
 
 
 @dataclass(frozen=True)
