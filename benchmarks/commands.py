@@ -40,19 +40,16 @@ class Side:
 
     def run(self, program: str) -> tuple[float, float, float]:
         """Processor seconds of the command, MB of its largest process, and the seconds that sampling took."""
-        with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "PYTHONPATH": str(self.root), "QVR_MACHINE_CACHE": str(self.cache)}
-            environment.pop("PYTHONDONTWRITEBYTECODE", None)
-            # runs are stored where the command stands
-            command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", str(self.root / program), *DRAWS]
-            answer = subprocess.run(
-                [sys.executable, "-c", MEASURE, *command],
-                cwd=self.root / Path(program).parent, env=environment, stdout=subprocess.PIPE, text=True, check=True,
-            )  # fmt: skip
-            status, seconds, memory, said = json.loads(answer.stdout)
-            if status:
-                raise SystemExit(f"{program}: {said or status}")
-            del folder
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "QVR_MACHINE_CACHE": str(self.cache)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", str(self.root / program), *DRAWS]
+        answer = subprocess.run(
+            [sys.executable, "-c", MEASURE, *command],
+            cwd=self.root / Path(program).parent, env=environment, stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+        status, seconds, memory, said = json.loads(answer.stdout)
+        if status:
+            raise SystemExit(f"{program}: {said or status}")
         return seconds, memory, _sampling(self.root, Path(program).stem)
 
 
@@ -65,6 +62,9 @@ def _sampling(root: Path, program: str) -> float:
     newest = max(runs, key=lambda path: path.stat().st_mtime)
     ending = json.loads((newest / "ending.json").read_text())
     shutil.rmtree(newest)
+    for folder in (newest.parent, newest.parent.parent):
+        if not any(folder.iterdir()):
+            folder.rmdir()
     return float(ending["seconds"])
 
 
@@ -88,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="the three that have goals of their own")
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args(argv)
-    thirty = sorted(path.stem for path in (ROOT / "examples/statistics").glob("*.qvr"))
+    thirty = sorted(path.stem for path in (ROOT / "examples/statistics").glob("?*.qvr"))
     programs = {"eight_schools": "examples/eight_schools.qvr"}
     programs |= {name: f"examples/statistics/{name}.qvr" for name in thirty if not asked.quick or name in GOALS}
     missed = False

@@ -37,7 +37,7 @@ def path_at(location: str) -> Path | None:
 
 def library_files() -> list[str]:
     """The files of the library, as imports name them."""
-    return sorted(f"std/{path.relative_to(LIBRARY).as_posix()}" for path in LIBRARY.rglob("*.qvr"))
+    return sorted(f"std/{path.relative_to(LIBRARY).as_posix()}" for path in LIBRARY.rglob("?*.qvr"))
 
 
 class Disk:

@@ -38,7 +38,7 @@ class Example:
 def names() -> list[str]:
     """What the examples are called: `radon`, `statistics/radon`."""
     root = _root()
-    found = [(folder, path.stem) for folder in FOLDERS for path in sorted((root / folder).glob("*.qvr"))]
+    found = [(folder, path.stem) for folder in FOLDERS for path in sorted((root / folder).glob("?*.qvr"))]
     return [f"{folder}/{stem}" if folder else stem for folder, stem in found]
 
 

@@ -55,12 +55,17 @@ def _log_sigmoid(x: Numbers) -> Numbers:
     return -np.logaddexp(0.0, -x)
 
 
+def _sigmoid(x: Numbers) -> Numbers:
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0.0, 1.0, small) / (1.0 + small)
+
+
 _UNARY: dict[str, Callable[[Numbers], Numbers]] = {
     "neg": np.negative, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
     "square": np.square, "abs": np.abs, "sign": np.sign, "floor": np.floor, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc,
-    "lgamma": special.lgamma, "sigmoid": lambda x: np.exp(_log_sigmoid(x)), "softplus": lambda x: np.logaddexp(0.0, x),
+    "lgamma": special.lgamma, "sigmoid": _sigmoid, "softplus": lambda x: np.logaddexp(0.0, x),
     "log_sigmoid": _log_sigmoid, "not": np.logical_not, "real": lambda x: x.astype(np.float64),
     "whole": lambda x: x.astype(np.int64), "truth": lambda x: x != 0,
     "digamma": special.digamma, "trigamma": special.trigamma, "log_ndtr": special.log_ndtr, "i0e": special.i0e,

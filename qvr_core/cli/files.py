@@ -105,7 +105,7 @@ def program_files(arguments: Iterable[str]) -> Iterator[str]:
 
 
 def _programs_below(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*.qvr"):
+    for path in folder.rglob("?*.qvr"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.is_file() and not hidden:
             yield path

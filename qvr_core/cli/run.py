@@ -266,7 +266,7 @@ def _warn_of_misnamed(settings: Path, toml: str, file: str, program: str) -> Non
 
     # A table may be for a program of another file.
     folder = Path(file).resolve().parent if file != "-" else Path.cwd()
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in folder.glob("*.qvr") if path.is_file())
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in folder.glob("?*.qvr") if path.is_file())
     declared = {name for text in texts for name in re.findall(r"^[ \t]*program[ \t]+(\w+)", text, re.MULTILINE)}
     found = misnamed_table(toml, program, declared)
     if found is not None:

@@ -85,7 +85,7 @@ async def importers(ls: QvrLanguageServer, location: str) -> Importers:
 def texts_on_disk(ls: QvrLanguageServer) -> Iterator[tuple[str, str]]:
     """The library's files, and those below the folders that are not open, by location.  In a thread: they are read."""
     room = MAX_SEARCHED
-    for path in chain(sorted(LIBRARY.rglob("*.qvr")), list(ls.workspace.closed_files())):
+    for path in chain(sorted(LIBRARY.rglob("?*.qvr")), list(ls.workspace.closed_files())):
         text = ls.workspace.closed_text(path)
         if text is not None and len(text) <= room:
             room -= len(text)

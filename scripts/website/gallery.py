@@ -14,7 +14,7 @@ def galleries(folder: Path) -> None:
     """Write the page of each folder of programs, with the diagrams beside it."""
     for page, programs in GALLERIES.items():
         title = "Gallery" if programs == "examples" else "Gallery of statistics"
-        shown = [_shown(path, folder / programs) for path in sorted((ROOT / programs).glob("*.qvr"))]
+        shown = [_shown(path, folder / programs) for path in sorted((ROOT / programs).glob("?*.qvr"))]
         write(folder / page, "\n".join([f"# {title}\n", *shown]))
 
 

@@ -74,7 +74,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 def texts() -> dict[str, str]:
     """Every example, every file of the library, every block of the specification."""
-    files = [*(ROOT / "examples").rglob("*.qvr"), *(ROOT / "qvr_core" / "std").glob("*.qvr")]
+    files = [*(ROOT / "examples").rglob("?*.qvr"), *(ROOT / "qvr_core" / "std").glob("?*.qvr")]
     found = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(files)}
     pages = sorted((ROOT / "tests" / "spec").rglob("*.md"))
     return found | {case.name: case.source for page in pages for case in read_cases(page)}

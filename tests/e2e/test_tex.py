@@ -28,7 +28,7 @@ export g
 
 def test_every_diagram_of_the_examples_compiles(tmp_path: Path) -> None:
     pictures: list[str] = []
-    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").rglob("*.qvr"))]
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").rglob("?*.qvr"))]
     for text in [SIGNS, *texts]:
         snapshot = analyse(text)
         for name in drawable(snapshot.model):

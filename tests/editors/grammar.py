@@ -55,7 +55,7 @@ def cases() -> Iterator[Case]:
 def programs() -> dict[str, str]:
     """Whole files: the examples, the library, and the samples of the tests."""
     paths = [
-        path for folder in ("examples", "qvr_core/std", "tests") for path in sorted((ROOT / folder).rglob("*.qvr"))
+        path for folder in ("examples", "qvr_core/std", "tests") for path in sorted((ROOT / folder).rglob("?*.qvr"))
     ]
     texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
     return texts | {name: text for name, text in vars(samples).items() if name.isupper() and isinstance(text, str)}

@@ -23,7 +23,7 @@ from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 ANALYSES = ROOT / "examples" / "analyses"
-NAMES = sorted(path.stem for path in ANALYSES.glob("*.qvr"))
+NAMES = sorted(path.stem for path in ANALYSES.glob("?*.qvr"))
 PARTS = {"a prior predictive": r"qvr sample \w+\.qvr --prior", "a fit": r"qvr run nuts", "its checks": r"qvr check-fit",
          "a posterior predictive": r"qvr sample \w+ --draws", "a comparison": r"qvr runs compare \w+ \w+",
          "a picture": r"python pictures\.py \w+\n"}  # fmt: skip

@@ -14,8 +14,8 @@ from tests.patience import HANG
 from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = sorted((ROOT / "examples").glob("*.qvr"))
-BROKEN = sorted((ROOT / "examples" / "broken").glob("*.qvr"))
+PROGRAMS = sorted((ROOT / "examples").glob("?*.qvr"))
+BROKEN = sorted((ROOT / "examples" / "broken").glob("?*.qvr"))
 MISTAKES = {"wrong_argument_count": 2, "two_mistakes_and_a_broken_line": 3}
 """Errors of the broken examples that have more than one."""
 CELLS = {"elman_rnn_lm", "lstm_lm", "rlstm_lm", "mogrifier_rlstm_lm", "mogrifier_low_rank_lm"}

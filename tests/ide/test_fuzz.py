@@ -14,7 +14,7 @@ from qvr_core.ide.edits import fixes, formatting, refactor, rename
 from qvr_core.syntax.source import Cursor, Range
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / "examples").glob("*.qvr")) + sorted((ROOT / "examples" / "broken").glob("*.qvr"))
+FILES = sorted((ROOT / "examples").glob("?*.qvr")) + sorted((ROOT / "examples" / "broken").glob("?*.qvr"))
 WHOLE = Range(Cursor(0, 0), Cursor(10_000, 0))
 BLOCKS = sorted((ROOT / "tests" / "spec").rglob("*.md"))
 

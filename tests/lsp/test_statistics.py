@@ -11,7 +11,7 @@ import pytest
 from tests.lsp.editor import EXAMPLES, Editor, at
 
 STATISTICS = EXAMPLES / "statistics"
-PROGRAMS = sorted(STATISTICS.glob("*.qvr"))
+PROGRAMS = sorted(STATISTICS.glob("?*.qvr"))
 ERROR = 1
 FAMILY = re.compile(r"<-\s*([A-Z]\w+)\(")
 GATHER = re.compile(r"<-.*?\b\w+\[([A-Za-z_]\w*)[\],]")

@@ -21,7 +21,7 @@ from qvr_core.runs.record.store import RunStore
 from qvr_core.runtime.programs.handlers import by_rows, condition, substitute
 from tests.programs.tables import STATISTICS
 
-NAMES = sorted(path.stem for path in STATISTICS.glob("*.qvr"))
+NAMES = sorted(path.stem for path in STATISTICS.glob("?*.qvr"))
 POINTS = 5
 
 

@@ -29,8 +29,8 @@ from tests.runs.jobs import make_job
 from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.qvr"))
-STATISTICS = sorted((ROOT / "examples" / "statistics").glob("*.qvr"))
+EXAMPLES = sorted((ROOT / "examples").glob("?*.qvr"))
+STATISTICS = sorted((ROOT / "examples" / "statistics").glob("?*.qvr"))
 
 
 def saved(module: Any) -> Any:

@@ -15,7 +15,7 @@ from qvr_core.syntax.walk import children, walk
 from tests.syntax.samples import SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXTS = sorted((ROOT / "examples").glob("*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
+TEXTS = sorted((ROOT / "examples").glob("?*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
 
 
 def below(node: Any) -> Iterator[Any]:

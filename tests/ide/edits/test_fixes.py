@@ -53,7 +53,7 @@ def texts(place: str) -> Iterator[tuple[str, str, Files]]:
     """The texts of a place, each with its name and the files that it may import."""
     if place == "snippets":
         yield from ((name, text, ()) for name, text in SNIPPETS.items())
-    for path in sorted((ROOT / place).glob("*.qvr")):
+    for path in sorted((ROOT / place).glob("?*.qvr")):
         yield path.name, path.read_text(), ()
     for page in sorted((ROOT / place).rglob("*.md")):
         for case in read_cases(page):

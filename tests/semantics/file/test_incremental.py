@@ -20,7 +20,7 @@ from qvr_core.semantics.types.spaces import Linear, Product
 from tests.seeds import seeds
 
 ROOT = Path(__file__).resolve().parents[3]
-SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.qvr"))]
+SEEDS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("?*.qvr"))]
 
 EXTRA = """\
 object Hole : Real _
@@ -183,7 +183,7 @@ def test_index_notation_under_edits(seed: int) -> None:
         assert told(analyzer.snapshot()) == told(Analyzer(text).snapshot()), f"step {step}\n{text}"
 
 
-PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "statistics").glob("*.qvr"))]
+PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "statistics").glob("?*.qvr"))]
 
 PROGRAM_WORDS = [
     *INDEXED_WORDS, "    data y : Row\n", "size(County)", ", over=County", " : County * House", "HalfNormal(1.0)",

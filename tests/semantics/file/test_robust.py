@@ -14,7 +14,7 @@ from qvr_core.analysis import Analyzer, Cursor, analyse
 
 ROOT = Path(__file__).resolve().parents[3]
 BLOCK = re.compile(r"```qvr.*\n((?:.*\n)*?)```")
-TEXTS = [path.read_text("utf-8") for path in sorted((ROOT / "examples").rglob("*.qvr"))]
+TEXTS = [path.read_text("utf-8") for path in sorted((ROOT / "examples").rglob("?*.qvr"))]
 TEXTS += [
     block for path in sorted((ROOT / "tests/spec").rglob("*.md")) for block in BLOCK.findall(path.read_text("utf-8"))
 ]

@@ -15,7 +15,7 @@ from tests.standalone import standalone
 
 torch.set_num_threads(1)
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.qvr"))
+EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("?*.qvr"))
 
 ARROWS = """\
 object Token : FinSet 11

@@ -30,7 +30,7 @@ from qvr_core.semantics.types.walk import children, walk
 from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[3]
-TEXTS = sorted((ROOT / "examples").glob("*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
+TEXTS = sorted((ROOT / "examples").glob("?*.qvr")) + sorted((ROOT / "tests" / "spec").rglob("*.md"))
 NODES = (
     ArrowBase,
     ExprBase,
