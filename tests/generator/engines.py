@@ -20,6 +20,7 @@ from qvr_core.dsl import CheckFailed, loads
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.runtime.programs.handlers import by_rows, condition, pointwise, seed, substitute, unconstrained
 from qvr_core.runtime.values.errors import CountOverflow, InputProblem
+from tests.generator.interpreter import Interpreter
 from tests.generator.sets import Table, far, places
 from tests.generator.steps import Case, Data, Site
 
@@ -165,7 +166,8 @@ class Nuts:
         for name in moved:
             site = run.sites[name]
             row[name] = filled(case.data[name], site.imputed[0]) if site.kind == "observe" else table_of(site.value[0])
-        if math.isfinite(float(value)) and not far(row):
+        defined = bool(torch.isfinite(gradient).all()) or not Interpreter(case, row).meets_infinity()
+        if math.isfinite(float(value)) and not far(row) and defined:
             self._gradient(potential, q, total, gradient)
         return Answer([float(value) - self._volume(potential, moved, width) - resting], [row])
 
