@@ -24,6 +24,27 @@ def sigmoid(x: float) -> float:
     return 1.0 / (1.0 + exp(-x))
 
 
+class Chance(float):
+    """A probability with what is left of 1, which has all its digits where it is written `sigmoid(x)`."""
+
+    rest: float
+
+    def __new__(cls, logit: float) -> Chance:
+        made = float.__new__(cls, sigmoid(logit))
+        made.rest = sigmoid(-logit)
+        return made
+
+
+def rest(p: float) -> float:
+    """1 − p."""
+    return p.rest if isinstance(p, Chance) else 1.0 - p
+
+
+def log_rest(p: float) -> float:
+    """log(1 − p)."""
+    return log(p.rest) if isinstance(p, Chance) else math.log1p(-p) if p < 1.0 else -INF
+
+
 def softplus(x: float) -> float:
     """log(1 + exp(x))."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))

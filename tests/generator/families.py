@@ -21,7 +21,9 @@ from tests.generator.elementary import (
     log_beta,
     log_choose,
     log_complement,
+    log_rest,
     logsumexp,
+    rest,
     sigmoid,
     softplus,
     times_log,
@@ -98,10 +100,10 @@ def _gumbel(x: float, m: float, s: float) -> float:
 
 
 def _continuous_bernoulli(x: float, p: float) -> float:
-    off = 1.0 - 2.0 * p
-    twice = 2.0 * math.atanh(off) if abs(off) < 0.5 else math.log1p(-p) - math.log(p)
+    off = rest(p) - p
+    twice = 2.0 * math.atanh(off) if abs(off) < 0.5 else log_rest(p) - log(p)
     normaliser = math.log(2.0) if p == 0.5 else math.log(twice / off)
-    return x * math.log(p) + (1.0 - x) * math.log1p(-p) + normaliser
+    return x * log(p) + (1.0 - x) * log_rest(p) + normaliser
 
 
 def _truncated_normal(x: float, m: float, s: float, low: float, high: float) -> float:
@@ -122,14 +124,12 @@ def _log_between(a: float, b: float) -> float:
 
 
 def _binomial(x: float, n: float, p: float) -> float:
-    if (p >= 1.0 and x < n) or (p <= 0.0 and x > 0):
-        return math.nan  # a probability of which rounding left 0 or 1 says nothing
-    return log_choose(n, x) + times_log(x, p) + times_log(n - x, 1.0 - p) if 0 <= x <= n else -INF
+    return log_choose(n, x) + times_log(x, p) + times_log(n - x, rest(p)) if 0 <= x <= n else -INF
 
 
 def _negative_binomial(x: float, r: float, p: float) -> float:
     rising = math.fsum(math.log(r + k) for k in range(int(x)))
-    return rising - math.lgamma(x + 1.0) + times_log(x, p) + r * math.log1p(-p)
+    return rising - math.lgamma(x + 1.0) + times_log(x, p) + r * log_rest(p)
 
 
 def _by_mean(mean: float, dispersion: float) -> tuple[float, float]:
@@ -144,15 +144,15 @@ def _poisson(x: float, rate: float) -> float:
 
 def _inflated(density: Callable[..., float]) -> Callable[..., float]:
     def inflated(x: float, gate: float, *p: float) -> float:
-        each = math.log1p(-gate) + density(x, *p)
-        return logsumexp([math.log(gate), each]) if x == 0 else each
+        each = log_rest(gate) + density(x, *p)
+        return logsumexp([log(gate), each]) if x == 0 else each
 
     return inflated
 
 
 def _inflated_tail(tail: Callable[..., float], below: bool) -> Callable[..., float]:
     def inflated(x: float, gate: float, *p: float) -> float:
-        return (gate if below and x >= 0 else 0.0 if below or x >= 0 else gate) + (1.0 - gate) * tail(x, *p)
+        return (gate if below and x >= 0 else 0.0 if below or x >= 0 else gate) + rest(gate) * tail(x, *p)
 
     return inflated
 
@@ -353,9 +353,9 @@ def _table() -> list[Family]:
         family("BetaBinomial", (("total", "total"), ("a", "positive"), ("b", "positive")), "whole",
                _count(_beta_binomial), _bounded_count(_below, 0.0, 1.0), _bounded_count(_above, 1.0, 0.0),
                discrete=True),
-        family("Geometric", (("probs", "unit"),), "count", _count(lambda x, p: math.log(p) + x * math.log1p(-p)),
-               _counted(lambda x, p: -math.expm1((x + 1.0) * math.log1p(-p)), 0.0),
-               _counted(lambda x, p: math.exp((x + 1.0) * math.log1p(-p)), 1.0), discrete=True),
+        family("Geometric", (("probs", "unit"),), "count", _count(lambda x, p: log(p) + (x and x * log_rest(p))),
+               _counted(lambda x, p: -math.expm1((x + 1.0) * log_rest(p)), 0.0),
+               _counted(lambda x, p: math.exp((x + 1.0) * log_rest(p)), 1.0), discrete=True),
         family("Poisson", (("rate", "positive"),), "count", _count(_poisson),
                _counted(poisson_lower, 0.0), _counted(poisson_upper, 1.0), discrete=True),
         family("Poisson", (("log_rate", "real"),), "count",

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, repeat
 
-from tests.generator.elementary import logsumexp
-from tests.generator.expressions import Def, Expr
+from tests.generator.elementary import Chance, logsumexp
+from tests.generator.expressions import Call, Def, Expr
 from tests.generator.limits import limited
 from tests.generator.sets import Place, Table, places
 from tests.generator.steps import Case, Draw, Let, Marginalize, Score, Site
@@ -224,10 +223,17 @@ class Interpreter:
         return each + (math.lgamma(step.event + 1.0) if step.shown.startswith("Ordered") else 0.0)
 
     def _parameters(self, draw: Draw) -> list[float]:
-        kinds = [kind for _, kind in draw.row.parameters]
-        return [settled(self._argument(each), kind) for each, kind in zip(draw.arguments, kinds, strict=True)]
+        # a declared family may have more arguments than the table says
+        kinds = chain((kind for _, kind in draw.row.parameters), repeat(""))
+        return [self._argument(each, kind) for each, kind in zip(draw.arguments, kinds, strict=False)]
 
-    def _argument(self, each: Expr) -> float:
+    def _argument(self, each: Expr, kind: str) -> float:
+        if kind == "unit":
+            if isinstance(each, Call) and each.function == "sigmoid":
+                return Chance(each.arguments[0].value(self))
+            found = each.value(self)
+            # a probability of which rounding left 0 or 1 says nothing
+            return found if 0.0 < found < 1.0 else math.nan
         return each.values(self) if isinstance(each, Vec) else each.value(self)  # pyright: ignore[reportReturnType]
 
     def _density(self, draw: Draw, x: float) -> float:
@@ -320,12 +326,3 @@ def _sum(terms: list[float]) -> float:
     if any(math.isinf(term) or math.isnan(term) for term in terms):
         return sum(terms)
     return math.fsum(terms)
-
-
-def settled(value: Any, kind: str) -> Any:
-    """An argument as its family takes it: a probability of 0 or 1 is the nearest number between them."""
-    if kind == "unit" and 0.0 <= value <= 1.0:
-        return min(max(value, sys.float_info.min), 1.0 - sys.float_info.epsilon)
-    if kind == "simplex":
-        return [max(part, sys.float_info.min) for part in value]
-    return value

@@ -82,6 +82,8 @@ class _Search:
             else:
                 wide = most - least > 0.5 * least.abs().maximum(most.abs())
             rows, least, most = rows[wide], least[wide], most[wide]
+            if not len(rows):
+                break
             middle = _middle(least, most)
             past = self._at(rows)._beyond(middle)[0] >= 0.0
             under[rows], over[rows] = arrays.where(past, least, middle), arrays.where(past, middle, most)
