@@ -31,8 +31,10 @@ FIRST = 25
 """Draws of each chain when they are first told; then at four times as many, and so on."""
 SLICE = 0.02
 """Seconds between two looks at the clock."""
-APPROXIMATE = 400
-"""Draws of an approximation."""
+PATH_DRAWS, APPROXIMATE = 100, 200
+"""Draws of the approximation that a path has found, and those that are taken of all paths'."""
+CLIMBING = 0.7
+"""The part of the time for an approximation in which it is looked for; then it is drawn from."""
 LONG = 0.3
 """Seconds of warm-up for which an approximation is told meanwhile."""
 SMALLEST = 1e-10
@@ -207,19 +209,27 @@ class _Budgeted:
     # ------------------------------------------------------------ the approximation
 
     def _approximated(self, begins: Array, until: float) -> Found | None:
-        """Draws of the best Normals on the ways up from where chains begin; None where time is up before there are."""
+        """Draws of the best Normals on the ways up from where chains begin, as far as these lead in the time; None
+        where it is up before there are any."""
+        began = self.clock()
 
         def density(q: Array) -> tuple[float, Array]:
             if self.clock() >= until:
                 raise OutOfTime
             return self.density(q)
 
+        def on_the_way(q: Array) -> tuple[float, Array]:
+            if self.clock() >= began + CLIMBING * (until - began) * (len(pools) + 1) / CHAINS:
+                raise pathfinder.Ended
+            return self.density(q)
+
         generators = [np.random.default_rng((PATHS, seed)) for seed in self.seeds]
         pools: list[tuple[Array, Array]] = []
         with contextlib.suppress(OutOfTime):
             for q, generator in zip(begins, generators, strict=True):
-                pools.append(pathfinder.path(density, q, generator, APPROXIMATE))
-        drawn = pathfinder.resampled(pools, APPROXIMATE, generators[0]) if pools else None
+                pools.append(pathfinder.path(density, q, generator, PATH_DRAWS, on_the_way))
+        count = min(APPROXIMATE, sum(len(positions) for positions, _ in pools) // 2)
+        drawn = pathfinder.resampled(pools, count, generators[0]) if count >= CHAINS else None
         if drawn is None:
             return None
         return Found("pathfinder", {"q": drawn[None]}, last=False, learned=self._learned(drawn[:CHAINS], drawn, None))

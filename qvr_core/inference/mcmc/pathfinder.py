@@ -7,9 +7,10 @@ resampled by their importance weights, one for each chain.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,6 +27,10 @@ BOUND_DRAWS, POOL_DRAWS = 5, 100
 ARMIJO, WOLFE, MOST_TRIALS = 1e-4, 0.9, 40
 RELATIVE = 1e-10
 """Gain of a step, relative to the density, below which the optimiser has arrived."""
+
+
+class Ended(Exception):
+    """Raised by a density that shall not be asked any more: what was found on the way stands."""
 
 
 class Counted:
@@ -100,14 +105,22 @@ def truncated(log_weights: Array) -> Array:
     return np.minimum(log_weights, mean + 0.5 * math.log(count))
 
 
-def path(density: Density, q: Array, generator: np.random.Generator, draws: int = POOL_DRAWS) -> tuple[Array, Array]:
+def path(
+    density: Density,
+    q: Array,
+    generator: np.random.Generator,
+    draws: int = POOL_DRAWS,
+    on_the_way: Density | None = None,
+) -> tuple[Array, Array]:
     """Draws (draws, D) of the best approximation on the way up from a start, and log p − log q of each; none where
-    there is no approximation with a finite bound."""
+    there is no approximation with a finite bound.  The way ends where `on_the_way` raises `Ended`."""
+    climbing = on_the_way or density
     best, best_bound = None, -math.inf
-    for normal in approximations(climb(density, q)):
-        bound = float(_log_weights(density, normal, BOUND_DRAWS, generator)[1].mean())
-        if bound > best_bound:
-            best, best_bound = normal, bound
+    with contextlib.suppress(Ended):
+        for normal in approximations(climb(climbing, q)):
+            bound = float(_log_weights(climbing, normal, BOUND_DRAWS, generator)[1].mean())
+            if bound > best_bound:
+                best, best_bound = normal, bound
     if best is None:
         return np.zeros((0, len(q))), np.zeros(0)
     return _log_weights(density, best, draws, generator)
@@ -119,10 +132,11 @@ def _log_weights(density: Density, normal: Normal, count: int, generator: np.ran
     return positions, np.where(np.isnan(log_p), -np.inf, log_p) - log_q
 
 
-def climb(density: Density, q: Array) -> list[Point]:
+def climb(density: Density, q: Array) -> Iterator[Point]:
     """The way of L-BFGS (Nocedal & Wright 2006, algorithm 7.5) from a start to where it no longer rises."""
     here = Point(q, *density(q))
-    way, pairs = [here], deque[tuple[Array, Array]](maxlen=HISTORY)
+    pairs = deque[tuple[Array, Array]](maxlen=HISTORY)
+    yield here
     for _ in range(MOST_STEPS):
         direction = _direction(here.gradient, pairs)
         if float(direction @ here.gradient) <= 0.0:
@@ -130,15 +144,14 @@ def climb(density: Density, q: Array) -> list[Point]:
         first = 1.0 if pairs else 1.0 / max(1.0, float(np.linalg.norm(here.gradient)))
         new = _searched(density, here, direction, first)
         if new is None:
-            return way
-        way.append(new)
+            return
+        yield new
         step, change = new.q - here.q, here.gradient - new.gradient
         if _curved(step, change):
             pairs.append((step, change))
         if new.value - here.value <= RELATIVE * max(1.0, abs(new.value)):
-            return way
+            return
         here = new
-    return way
 
 
 def _curved(step: Array, change: Array) -> bool:
@@ -181,12 +194,13 @@ def _searched(density: Density, here: Point, direction: Array, size: float) -> P
     return best
 
 
-def approximations(way: Sequence[Point]) -> Iterator[Normal]:
+def approximations(way: Iterable[Point]) -> Iterator[Normal]:
     """A Normal at each point of a way but the first: mean and covariance of a Newton step with the inverse Hessian that
     the last pairs give, on a diagonal that is learned on the way (Gilbert & Lemaréchal 1989)."""
-    diagonal = np.ones_like(way[0].q)
+    diagonal: Array | None = None
     pairs = deque[tuple[Array, Array]](maxlen=HISTORY)
     for before, here in pairwise(way):
+        diagonal = np.ones_like(before.q) if diagonal is None else diagonal
         step, change = here.q - before.q, before.gradient - here.gradient
         if _curved(step, change):
             diagonal = _learned(diagonal, step, change)

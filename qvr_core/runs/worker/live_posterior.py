@@ -13,7 +13,7 @@ from qvr_core.data.needs import needs_of
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.dataset import dataset
 from qvr_core.inference.labelled_datasets import Tree
-from qvr_core.inference.mcmc.budgeted import Found, Learned, OutOfTime, sampled
+from qvr_core.inference.mcmc.budgeted import CHAINS, Found, Learned, OutOfTime, sampled
 from qvr_core.inference.mcmc.engines import reported
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import ProgramPotential
@@ -31,6 +31,9 @@ MOST_TOLD, MOST_NUMBERS = 2_000, 400_000
 """Draws that are told of, and their numbers: of more, evenly spread ones."""
 HERE = {"algorithm": "nuts", "engine": "compiled", "init": "random", "device": "cpu", "threads": 1, "lift": False}
 """Of every job, whatever its settings say of runs."""
+MOST_KEPT = 10_000_000
+"""Numbers of all draws."""
+FEWEST = 10
 
 Sampling = Callable[[], None]
 
@@ -38,7 +41,10 @@ Sampling = Callable[[], None]
 def posterior_draws(asked: Asked, learned: Learned, sampling: Sampling) -> Iterator[tuple[Drawn, Learned]]:
     """Summaries of all draws so far, and what the next chains may begin with; the last one is marked.  `sampling` is
     called once everything is prepared.  Raises `Refused`, `DataProblem`, `RuntimeProblem`, `TorchWanted`."""
-    job = asked.job.model_copy(update={"config": asked.job.config.model_copy(update=HERE)})
+    wanted = min(asked.job.config.samples, MOST_DRAWS)
+    # how many draws there is room for is seen once there are latents
+    config = asked.job.config.model_copy(update={**HERE, "samples": FEWEST, "warmup": FEWEST})
+    job = asked.job.model_copy(update={"config": config})
     snapshot = analysed(job)
     program = chosen(job, snapshot.model)
     if parameter_count(snapshot.model, program):
@@ -54,7 +60,7 @@ def posterior_draws(asked: Asked, learned: Learned, sampling: Sampling) -> Itera
     assert isinstance(kernel, NUTSKernel)
     sampling()
     began = time.perf_counter()
-    draws = min(job.config.samples, MOST_DRAWS)
+    draws = max(FEWEST, min(wanted, MOST_KEPT // (CHAINS * chains.potential.width)))
     try:
         for found in sampled(
             chains.potential, choice.density, kernel, draws=draws, seed=job.config.seed, budget=asked.budget,
@@ -66,7 +72,8 @@ def posterior_draws(asked: Asked, learned: Learned, sampling: Sampling) -> Itera
                 found.learned,
             )
     except OutOfTime:
-        why = f"{asked.budget:g} s are too short for chains of `{program.name}`, and for an approximation: a run is not"
+        short = f"{asked.budget:g} s do not suffice for chains of `{program.name}`, nor for an approximation"
+        why = f"{short}: a run has the time"
         raise Refused("live", why) from None
 
 

@@ -125,6 +125,22 @@ def test_what_does_not_get_through_its_warm_up_is_approximated() -> None:
     assert found(potential, density, learned=told.learned)[-1].method == "nuts"
 
 
+def test_an_approximation_that_is_not_finished_in_time_is_the_best_on_the_way() -> None:
+    _, _, potential, density = asked()
+    clock = Leaping(2e-3)
+    chains = budgeted._Budgeted(potential, density, NUTSKernel(), 1000, 1, 2.0, Learned(), clock)
+    begins = chains._begins()
+    # 80 evaluations on the way and 100 draws of what was found: time for a way or two
+    told = chains._approximated(begins, clock.now + 1.0)
+    assert told is not None and told.method == "pathfinder"
+    draws = told.columns["q"][0]
+    assert 25 <= len(draws) < budgeted.APPROXIMATE
+    values = [density(q)[0] for q in draws]
+    assert np.median(values) > max(density(q)[0] for q in begins)
+    # and none where there is no time to draw from it
+    assert chains._approximated(begins, clock.now + 0.1) is None
+
+
 def test_an_approximation_is_told_before_chains_that_will_take_long() -> None:
     _, _, potential, density = asked()
     told = found(potential, density, clock=Leaping(1e-4), budget=20.0)

@@ -56,7 +56,7 @@ def covariance(normal: pathfinder.Normal) -> Any:
 @pytest.mark.parametrize("width", [1, 3, 30])
 def test_an_approximation_keeps_the_last_secant_and_its_draws_have_the_density_that_it_tells(width: int) -> None:
     density, mean, _ = quadratic(width)
-    way = pathfinder.climb(density, np.random.default_rng(1).uniform(-2, 2, width))
+    way = list(pathfinder.climb(density, np.random.default_rng(1).uniform(-2, 2, width)))
     assert way[-1].q == pytest.approx(mean, abs=1e-3)
     (*_, last) = pathfinder.approximations(way[:-1] if len(way) > 2 else way)
     end = len(way) - 2 if len(way) > 2 else 1
