@@ -67,8 +67,9 @@ class Fitted:
         more than that density at draws of the guide."""
         if any(True for _ in self.model.parameters()):
             raise NotCompiled("its parameters are those of networks", surprising=False)
-        if type(self.objective) not in (ELBO, IWAEBound) or self.objective.handlers:  # pyright: ignore[reportAttributeAccessIssue]
-            raise NotCompiled("its objective sees a part of the rows", surprising=False)
+        if type(self.objective) not in (ELBO, IWAEBound):
+            raise NotCompiled("its objective is one of its own", surprising=False)
+        assert isinstance(self.objective, ELBO | IWAEBound)
         if not isinstance(self.guide, CoordinateGuide) or any(b.kind != "family" for b in self.guide.blocks):
             raise NotCompiled("its guide draws from the program", surprising=False)
         own = list(self.guide.parameters())
@@ -79,7 +80,7 @@ class Fitted:
             raise NotCompiled("its parameters are not on the processor", surprising=False)
         try:
             self.guide.check_observed(self.model, observations)
-            potential = ProgramPotential(self.model, x, observations)
+            potential = ProgramPotential(self.model, x, observations, self.objective.handlers)
         except RuntimeProblem as problem:
             raise NotCompiled(f"chains could not move it ({problem})", surprising=False) from None
         moving = [(b.coordinate.site, b.shape) for b in potential.blocks]
@@ -138,7 +139,7 @@ class CompiledSteps:
         clip: float | None = None,
         memory: Memory | None = None,
     ) -> None:
-        self.fitted, self.density, self.potential = fitted, density, potential
+        self.fitted, self.density, self.potential, self.clip = fitted, density, potential, clip
         objective, guide = fitted.objective, fitted.guide
         assert isinstance(objective, ELBO | IWAEBound)
         kind = KINDS[type(guide)]
@@ -168,6 +169,18 @@ class CompiledSteps:
             )  # fmt: skip
         most = math.inf if clip is None else clip
         self._clipped = CLIPPED.bound(self._gradient, most, self.memory.gradient)
+
+    def with_data(self, observations: Mapping[str, Any]) -> CompiledSteps:
+        """The same steps, on the same parameters, for other data.  Raises `NotCompiled`."""
+        potential = self.fitted.potential(None, observations)
+        start = potential.initial(np.random.default_rng(0)).numpy()
+        density = machine_density(potential, start, like=self.density)
+        if density.source != self.density.source or density.room != self.density.room:
+            return CompiledSteps(self.fitted, density, potential, self.clip, self.memory)
+        # the code is the same, and reads its constants from these arrays
+        self.density.reals[:], self.density.wholes[:] = density.reals, density.wholes
+        self.potential = potential
+        return self
 
     def with_particles(self, count: int) -> CompiledSteps:
         """The same bound with so many draws and its whole gradient, on the same parameters."""

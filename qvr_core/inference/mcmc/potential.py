@@ -19,7 +19,7 @@ from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.families.bijectors import unconstrained_shape
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.execution import Execution
-from qvr_core.runtime.programs.handlers import by_rows, condition, densities, replay, unconstrained
+from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, unconstrained
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.decompositions import trying
@@ -76,8 +76,11 @@ class ProgramPotential:
 
     vectorised = True
 
-    def __init__(self, model: ProgramModule, x: object, observations: Mapping[str, Any]) -> None:
-        self.model = model
+    def __init__(
+        self, model: ProgramModule, x: object, observations: Mapping[str, Any], handlers: Sequence[Handler] = ()
+    ) -> None:
+        """`handlers` say what every execution is asked beside, as that a part of the rows stands for all."""
+        self.model, self.handlers = model, tuple(handlers)
         self.advice = advice(model.program)
         self.observations = dict(observations)
         model.note_unobserved(observations)
@@ -149,7 +152,8 @@ class ProgramPotential:
                 total = total + standard_normal(z.double())
         with trying():
             asked = densities("observed" if wanted else False, self.scored)
-            run = self.model.run(value, condition(given), replay(noise), unconstrained(free), asked, by_rows(rows))
+            known = (condition(given), replay(noise), unconstrained(free), asked, by_rows(rows))
+            run = self.model.run(value, *known, *self.handlers)
         if wanted:
             for name, site in run.sites.items():
                 if name in free:

@@ -50,7 +50,8 @@ def _chosen(fit: SviFit, emit: Callable[[Event], None]) -> Choice:
 
 
 def _stays_on_torch(fit: SviFit) -> str | None:
-    if not isinstance(fit.train, Whole):
+    if TORCH and not isinstance(fit.train, Whole):
+        # the loops of each part are traced anew, which takes longer than torch does
         return "each sees a part of the rows"
     if fit.team.size > 1:
         return "several processes share them"

@@ -8,14 +8,16 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from qvr_core import inference
 from qvr_core.arrays.engine import TORCH, arrays, nn
+from qvr_core.data.binding import Whole
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
-from qvr_core.inference.compiled_steps import Choice
+from qvr_core.inference.compiled_steps import Choice, CompiledSteps
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.nonfinite import first_non_finite
 from qvr_core.inference.objectives import ELBO
@@ -201,7 +203,7 @@ class SviFit:
         """One optimiser step; loss and gradient norm.  A step whose gradient is not finite changes nothing."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.schedule, self.learning_rate, self.step, self.config.steps)
-        if (steps := self.fast.steps) is not None:
+        if (steps := self._compiled(self.step)) is not None:
             self.cancelled, self.late = self.stop.cancelled.is_set(), self._late()
             made = steps.advance(self.noise.of(self.step, len(steps.noise)))
             self.step += 1
@@ -215,6 +217,15 @@ class SviFit:
             self.optimizer.step()
         self.step += 1
         return value, norm
+
+    def _compiled(self, step: int) -> CompiledSteps | None:
+        """The compiled steps, where there are some, on the rows of a step."""
+        steps = self.fast.steps
+        if steps is not None and not isinstance(self.train, Whole):
+            _, observations = self.batch(step)[0]
+            steps = steps.with_data(observations)
+            self.fast = replace(self.fast, steps=steps)
+        return steps
 
     # ------------------------------------------------------------ checkpoints
 
@@ -340,11 +351,13 @@ class SviFit:
         """Leaves the gradient of a step that the fit does not make any more in the guide's parameters, one of several
         steps with many draws each."""
         if self.fast.steps is not None:
-            steps = self.fast.steps.with_particles(PARTICLES)
             noise = StepNoise(self.config.seed, after=self.step)
 
             def compiled(number: int) -> None:
-                steps.differentiate(noise.of(number, len(steps.noise)))
+                steps = self._compiled(self.step + number)
+                assert steps is not None
+                many = steps.with_particles(PARTICLES)
+                many.differentiate(noise.of(number, len(many.noise)))
 
             return compiled
         many = copy.copy(objective)

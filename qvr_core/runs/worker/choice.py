@@ -45,7 +45,8 @@ def keep_memory() -> None:
 
 
 def wants_torch(job: Job) -> bool:
-    """Whether the job is one of networks, of parts of the rows, on a device, in a team, or asked to be plain."""
+    """Whether the job is one of networks, on a device, in a team, or asked to be plain; or of parts of the rows, where
+    there is torch, which is faster at them."""
     config = job.config
     if config.engine == "plain" or config.device != "cpu" or "RANK" in os.environ:
         return True
@@ -53,7 +54,9 @@ def wants_torch(job: Job) -> bool:
     if program is None or config.algorithm == "nuts":
         return program is None
     # a guide of what each row draws anew is shared by rows, of which machine code knows nothing
-    return config.batch_size is not None or config.precision == "bfloat16" or not needs_of(program).statistical
+    if config.precision == "bfloat16" or not needs_of(program).statistical:
+        return True
+    return config.batch_size is not None and importlib.util.find_spec("torch") is not None
 
 
 def has_networks(job: Job) -> bool:

@@ -23,10 +23,12 @@ from qvr_core.inference import (
     AutoPriorGuide,
     IWAEBound,
 )
+from qvr_core.inference.compiled_steps import Fitted, compiled_steps
 from qvr_core.inference.machine import density
 from qvr_core.inference.machine.density import NotCompiled
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.nonfinite_latents import first_not_finite_at
+from qvr_core.runtime.programs.handlers import scale
 from qvr_core.runtime.values.errors import NonFinite
 
 STEPS = 12
@@ -192,6 +194,46 @@ def test_a_bound_that_is_not_finite_names_its_site_and_moves_nothing() -> None:
     with pytest.raises(NonFinite, match="step 2"):
         svi.step(None, data)
     assert all(torch.equal(one, other) for one, other in zip(before, svi.guide.parameters(), strict=True))
+
+
+ROWS = """
+object Row : FinSet 4
+program rows : Row -> Row
+    sample mu <- Normal(0.0, 2.0)
+    sample sigma <- HalfNormal(1.0)
+    observe y : Row <- Normal(mu, sigma)
+    return mu
+"""
+
+
+@pytest.mark.usefixtures("double")
+def test_parts_of_the_rows_have_the_steps_of_torch_each_with_its_data() -> None:
+    model = loads(ROWS).morphism
+    parts = [
+        {"y": torch.tensor(y).double()} for y in ([0.1, 0.4, -1.0, 2.0], [3.0, 2.5, 2.0, 4.0], [0.0, 0.0, 1.0, 1.0])
+    ]
+    ends: list[list[Any]] = []
+    for engine in ("compiled", "plain"):
+        guide = AutoNormalGuide(model, observed_names={"y"})
+        optimizer = torch.optim.Adam(guide.parameters(), lr=0.05)
+        objective = ELBO(2, handlers=(scale({"y": 25.0}),))
+        fitted = Fitted(model, guide, objective, optimizer)
+        steps = compiled_steps(fitted, fitted.potential(None, parts[0]), None) if engine == "compiled" else None
+        losses: list[float] = []
+        for number in range(9):
+            if steps is not None:
+                steps = steps.with_data(parts[number % 3])
+            torch.manual_seed(number)
+            if steps is not None:
+                losses.append(steps.advance()[0])
+                continue
+            optimizer.zero_grad()
+            loss = objective(model, guide, None, parts[number % 3])
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        ends.append(losses)
+    assert ends[0] == pytest.approx(ends[1], rel=1e-9)
 
 
 ROOT = """

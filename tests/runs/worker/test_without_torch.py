@@ -207,9 +207,17 @@ def test_a_bound_that_is_no_number_names_its_site_without_torch(tmp_path: Path, 
     assert last.range is not None and last.range.start.line == 3
 
 
-def test_parts_of_the_rows_are_fitted_with_torch(tmp_path: Path, conjugate: str) -> None:
-    events, loaded = fit(tmp_path, WATCHING, conjugate, "--data", "csv:y.csv", "--batch-size", "4", "--steps", "20")
-    assert "torch" in loaded and isinstance(events[-1], Finished)
+def test_parts_of_the_rows_are_fitted_with_torch_where_it_is_there(tmp_path: Path, conjugate: str) -> None:
+    flags = ["--data", "csv:y.csv", "--batch-size", "4", "--learning-rate", "0.05", "--steps", "800"]
+    ends: list[Finished] = []
+    for site, engine in ((WATCHING, "plain"), (MISSING, "compiled")):
+        events, loaded = fit(tmp_path, site, conjugate, *flags)
+        (begun,) = [event for event in events if isinstance(event, Started)]
+        assert begun.engine == engine and ("torch" in loaded) == (engine == "plain")
+        assert isinstance(events[-1], Finished)
+        ends.append(events[-1])
+    (theirs,), (ours,) = (end.posterior for end in ends)
+    assert ours.mean == pytest.approx(theirs.mean, abs=0.1) and ours.sd == pytest.approx(theirs.sd, rel=0.2)
 
 
 def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) -> None:
