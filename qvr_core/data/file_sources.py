@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Lists(Mapping[str, Sequence[Any]]):
 def plain(column: Any) -> list[Any]:
     """A column as plain values: dates as text, a missing entry as None."""
     if isinstance(column, list):
-        return column
+        return cast(list[Any], column)
     if isinstance(column, np.ndarray):
         return column.tolist()
     import polars as pl

@@ -113,7 +113,7 @@ def supplied(needs: Sequence[Need], data: Any) -> tuple[dict[str, KnownSet], Map
     if is_frame(data) or is_dataset(data):
         table = sources.main
         names = {need.name for need in undeclared(needs)}
-        columns = table.columns if isinstance(table, Table) else {}
+        columns = table.columns if isinstance(table, Table) else dict[str, Sequence[Any]]()
         plain = {name: np.asarray(columns[name]) for name in names if name in columns}
         if isinstance(table, Arrays):
             plain = {name: np.asarray(data[name]) for name in names if name in table.arrays}

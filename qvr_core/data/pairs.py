@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.typed_engine import from_numpy
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.vocabulary import CLS, MASK, PAD, SEP, SMALLEST, SPECIAL, UNKNOWN, Vocabulary
@@ -194,14 +195,14 @@ class SentencePairs:
             truth = tokens[row, at]
             tokens[row, at] = np.where(counted, self._disguised(truth, draw), truth)
             observed = {
-                task.masked.name: arrays.from_numpy(truth),
-                task.at.name: arrays.from_numpy(at),
-                task.mask.name: arrays.from_numpy(counted),
+                task.masked.name: from_numpy(truth),
+                task.at.name: from_numpy(at),
+                task.mask.name: from_numpy(counted),
             }
         if task.follows is not None:
-            observed[task.follows.name] = arrays.from_numpy(follows.astype(np.int64))
-        observed[task.lengths.name] = arrays.from_numpy(lengths)
-        return (arrays.from_numpy(tokens), arrays.from_numpy(segments)), observed
+            observed[task.follows.name] = from_numpy(follows.astype(np.int64))
+        observed[task.lengths.name] = from_numpy(lengths)
+        return (from_numpy(tokens), from_numpy(segments)), observed
 
     def _elsewhere(self, first: Ids, draw: np.random.Generator) -> Ids:
         """A sentence of another paragraph for each; such as follow one too, so that b alone tells nothing."""
@@ -237,8 +238,9 @@ class SentencePairs:
         counts = np.floor(SELECTED * candidates.sum(1) + draw.random(len(tokens))).astype(np.int64)
         most = max(int(counts.max()), 1)
         keys = np.where(candidates, draw.random(tokens.shape), 2.0)
-        at = np.argsort(keys, axis=1, kind="stable")[:, :most]
-        counted = np.arange(at.shape[1]) < counts[:, None]
+        at: Ids = np.argsort(keys, axis=1, kind="stable")[:, :most]
+        places: Ids = np.arange(at.shape[1])
+        counted: NDArray[np.bool_] = np.less(places, counts[:, None])
         return np.where(counted, at, 0), counted
 
     def _disguised(self, truth: Ids, draw: np.random.Generator) -> Ids:

@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.typed_engine import from_numpy, listed
 from qvr_core.data.binding import check_names, tensor_of
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.needs import Needs
@@ -49,7 +50,7 @@ class Records:
     def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
         """The rows of these numbers."""
         size = self.layout.itemsize
-        raw = b"".join([os.pread(self._file, size, row * size) for row in rows.tolist()])
+        raw = b"".join([os.pread(self._file, size, row * size) for row in listed(rows)])
         values = np.frombuffer(raw, self.layout)
         found = {name: self._tensor(name, values) for name in self.layout.names or ()}
         inputs = [found.pop(need.name) for need in self.needs.inputs]
@@ -57,7 +58,7 @@ class Records:
         return x, found
 
     def _tensor(self, name: str, values: NDArray[Any]) -> Tensor:
-        tensor = arrays.from_numpy(values[name].copy())
+        tensor = from_numpy(values[name].copy())
         if name in self.whole:
             return tensor.long()
         return tensor.to(arrays.get_default_dtype()) if tensor.is_floating_point() else tensor

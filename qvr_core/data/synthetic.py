@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.typed_engine import seeded
 from qvr_core.data.binding import RowsOf, Whole
 from qvr_core.data.needs import Need, Needs
 
@@ -29,8 +30,7 @@ def synthetic(
     `draw(x, data)` gives a value for every observed site.  Finite inputs are uniform, real ones standard normal
     (reflected or squashed into their bounds); sequences have `length` positions.
     """
-    with arrays.random.fork_rng():
-        arrays.manual_seed(seed)
+    with seeded(seed):
         if needs.statistical:
             data = {need.name: _values(need, _plate_rows(needs, need), length) for need in needs.data}
             return Whole(_with_draws(needs, data, draw(None, data)))

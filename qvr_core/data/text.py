@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.typed_engine import from_numpy
 from qvr_core.data.limits import check_regular, check_room
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
@@ -41,7 +42,7 @@ class Corpus:
 
     def gather(self, positions: Tensor) -> Tensor:
         """Token ids at `positions` (any shape), int64."""
-        return arrays.from_numpy(self.tokens[positions.numpy()].astype(np.int64))
+        return from_numpy(self.tokens[positions.numpy()].astype(np.int64))
 
 
 def read_corpus(path: str, unit: str = "byte", room: int | None = None) -> Corpus:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from qvr_core.dependence.algorithms import ancestors, descendants, minimal_separator
 from qvr_core.dependence.graph import GIVEN, OBSERVED, RANDOM, NoAnswer, of_kind
 from qvr_core.dependence.separation import check_name, elements, known
 from qvr_core.dependence.unrolled import Node, unrolled
@@ -33,7 +34,6 @@ class Adjustment:
 
 def adjustment(graph: Graph, cause: str, effect: str) -> Adjustment:
     """What the effect of `cause` on `effect` has to be adjusted for.  Raises `NoAnswer`."""
-    import networkx as nx
 
     for name in (cause, effect):
         check_name(graph, name)
@@ -43,7 +43,7 @@ def adjustment(graph: Graph, cause: str, effect: str) -> Adjustment:
         raise NoAnswer(f"`{cause}` is asked about itself")
     dag = unrolled(graph)
     start, end = elements(dag, [cause]), elements(dag, [effect])
-    below = set[Node]().union(*(nx.descendants(dag, node) for node in start)) - start
+    below = set[Node]().union(*(descendants(dag, node) for node in start)) - start
     if not end & below:
         return Adjustment(affects=False)
     base = known(dag, (), False) - start - end
@@ -65,22 +65,21 @@ def _back_door(
     below: set[Node],
 ) -> tuple[str, ...] | None:
     """The smallest set among `free` that blocks every way into `start`, with `base` given anyway."""
-    import networkx as nx
 
     if base & below & of_kind(dag, GIVEN):
         return None  # a score below the cause chooses among its effects
     doors = dag.copy()
     doors.remove_edges_from(list(dag.out_edges(start)))
     fixed = base - below
-    found = nx.find_minimal_d_separator(doors, start, end, included=fixed, restricted=fixed | free)
+    found = minimal_separator(doors, start, end, included=fixed, restricted=fixed | free)
     return None if found is None else tuple(sorted({name for name, _ in found - fixed}))
 
 
 def _front_door(dag: nx.DiGraph[Node], start: set[Node], end: set[Node], base: set[Node]) -> tuple[str, ...] | None:
     import networkx as nx
 
-    below = set[Node]().union(*(nx.descendants(dag, node) for node in start))
-    above = set[Node]().union(*(nx.ancestors(dag, node) for node in end))
+    below = set[Node]().union(*(descendants(dag, node) for node in start))
+    above = set[Node]().union(*(ancestors(dag, node) for node in end))
     names = sorted({name for name, _ in (below & above & of_kind(dag, [OBSERVED])) - start - end})
     for count in range(1, MOST_MEDIATORS + 1):
         for chosen in combinations(names, count):

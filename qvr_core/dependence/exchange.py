@@ -6,6 +6,8 @@ import json
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
+from qvr_core.dependence.algorithms import node_link_data, write_graphml
+
 if TYPE_CHECKING:
     from qvr_core.dependence.graph import Graph
 
@@ -13,9 +15,7 @@ if TYPE_CHECKING:
 def to_json(graph: Graph) -> str:
     """`nodes` with `id`, `kind`, `plates`, …, and `edges` with `source`, `target`, `lags`: what
     `networkx.node_link_graph(…, edges="edges")` reads."""
-    import networkx as nx
-
-    return json.dumps(nx.node_link_data(graph, edges="edges"), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(node_link_data(graph), indent=2, ensure_ascii=False) + "\n"
 
 
 def to_graphml(graph: Graph) -> str:
@@ -26,7 +26,7 @@ def to_graphml(graph: Graph) -> str:
     plain.add_nodes_from((name, _plain(found)) for name, found in graph.nodes(data=True))
     plain.add_edges_from((one, other, _plain(found)) for one, other, found in graph.edges(data=True))
     written = BytesIO()
-    nx.write_graphml_xml(plain, written)
+    write_graphml(plain, written)
     return written.getvalue().decode() + "\n"
 
 

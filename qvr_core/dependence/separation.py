@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from qvr_core.dependence.algorithms import ancestors, descendants, minimal_separator, shortest_path
 from qvr_core.dependence.graph import DETERMINISTIC, GIVEN, OBSERVED, RANDOM, NoAnswer, of_kind
 from qvr_core.dependence.unrolled import Node, unrolled
 
@@ -73,11 +74,10 @@ def separation(
 
 def _separator(dag: nx.DiGraph[Node], start: set[Node], end: set[Node], base: set[Node]) -> tuple[str, ...] | None:
     """The fewest further sites that separate, or sites and lets where no sites do."""
-    import networkx as nx
 
     for kinds in (RANDOM, RANDOM | DETERMINISTIC):
         free = of_kind(dag, kinds) - start - end
-        found = nx.find_minimal_d_separator(dag, start, end, included=base, restricted=base | free)
+        found = minimal_separator(dag, start, end, included=base, restricted=base | free)
         if found is not None:
             return tuple(sorted({name for name, _ in found - base}))
     return None
@@ -121,7 +121,7 @@ def _trail(dag: nx.DiGraph[Node], start: set[Node], end: set[Node], base: set[No
     it there; that needs the node, or what follows from it, to be given."""
     import networkx as nx
 
-    opens = base.union(*(nx.ancestors(dag, node) for node in base))
+    opens = base.union(*(ancestors(dag, node) for node in base))
     ways: nx.DiGraph[tuple[Node, bool] | str] = nx.DiGraph()
     for node in dag:
         for along in (True, False):
@@ -131,11 +131,11 @@ def _trail(dag: nx.DiGraph[Node], start: set[Node], end: set[Node], base: set[No
                 ways.add_edges_from(((node, along), (parent, False)) for parent in dag.predecessors(node))
     ways.add_edges_from(("from", (node, False)) for node in start)
     ways.add_edges_from(((node, along), "to") for node in end for along in (True, False))
-    way = [state for state in nx.shortest_path(ways, "from", "to")[1:-1] if not isinstance(state, str)]
+    way = [state for state in shortest_path(ways, "from", "to")[1:-1] if not isinstance(state, str)]
     steps: list[Step] = []
     for place, (node, along) in enumerate(way):
         meets = place + 1 < len(way) and along and not way[place + 1][1]
-        opened = min(nx.descendants(dag, node) & base, default=node) if node not in base else node
+        opened = min(descendants(dag, node) & base, default=node) if node not in base else node
         steps.append(Step(node[0], ("→" if along else "←") if place else "", opened[0] if meets else ""))
     # elements of one name behind each other are one place on the way
     return tuple(next(same) for _, same in groupby(steps, key=lambda step: step.name))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from qvr_core.dependence.algorithms import cycle
 from qvr_core.dependence.graph import FIRST, LATER, NoAnswer
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def unrolled(graph: Graph) -> nx.DiGraph[Node]:
     found.add_edges_from([edge for edge in chosen if not nx.has_path(found, edge[1], edge[0])])
     _break(found)
     if not nx.is_directed_acyclic_graph(found):
-        turn = cast(list[tuple[Node, Node]], nx.find_cycle(found))
+        turn = cycle(found)
         names = dict.fromkeys(name for edge in turn for name, _ in edge[:2])
         raise NoAnswer(f"{' and '.join(f'`{name}`' for name in names)} depend on each other at the same element")
     return found

@@ -152,7 +152,7 @@ class Predictor(Place):
         levels = [made[one] for one in piece]
         if cells:
             return f"{self.scale.what} at each level of {' and '.join(one.word for one in levels)}"
-        against = []
+        against = list[str]()
         for one, full in zip(levels, piece.values(), strict=True):
             if full:
                 against.append(f"for each level of {one.word}")

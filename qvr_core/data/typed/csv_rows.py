@@ -81,4 +81,4 @@ class CsvRows:
 def _fields(line: bytes) -> int:
     if b'"' not in line:
         return line.count(b",") + 1
-    return len(next(csv.reader(io.StringIO(line.decode("utf-8", "replace"), newline="")), []))
+    return len(next(csv.reader(io.StringIO(line.decode("utf-8", "replace"), newline="")), list[str]()))

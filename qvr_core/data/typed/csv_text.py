@@ -43,7 +43,7 @@ def read_csv(path: str, most_rows: int) -> Table:
 
 def _table(path: str, file: TextIO, most_rows: int) -> Table:
     reader = csv.reader(_lines(path, file))
-    header = [name.strip() for name in next(reader, [])]
+    header = [name.strip() for name in next(reader, list[str]())]
     if not header:
         raise DataProblem("the file is empty", path=path, remedy="It needs a header and at least one row")
     if len(set(header)) < len(header):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from qvr_core.data.needs import Need
 from qvr_core.data.problems import DataProblem
@@ -118,7 +118,7 @@ def _numbers(
     cell: Any, count: int, need: Need, path: str, column: str, row: int, read: Callable[[Any], Number]
 ) -> list[Number]:
     """The numbers of one entry: one, or a list."""
-    items = cell if isinstance(cell, list | tuple) else [cell]
+    items = cast(Sequence[Any], cell) if isinstance(cell, list | tuple) else [cell]
     if len(items) != count:
         message = f"there are {len(items)} values, and {count} are wanted"
         raise DataProblem(message, path=path, column=column, row=row, site=need.name, remedy=f"`{need.written}`")
@@ -134,12 +134,12 @@ def _widths(need: Need, columns: Columns, table: Table) -> tuple[int, ...]:
     """The shape of one element; of a sequence its length, which the first row tells."""
     if not need.sequence:
         return need.element
-    first = next((cell for cell in table.columns[columns.names[0]] if not missing(cell)), [])
+    first: Any = next((cell for cell in table.columns[columns.names[0]] if not missing(cell)), ())
     if not isinstance(first, list | tuple):
         message = "there is one value per row, and a sequence is read"
         remedy = "Give a list per row (ndjson, parquet), or an array with a length axis (npz)"
         raise DataProblem(message, path=table.path, column=columns.names[0], row=1, site=need.name, remedy=remedy)
-    return (len(first),)
+    return (len(cast(Sequence[Any], first)),)
 
 
 def _offsets(need: Need, table: Table, across: Sequence[Elements], layout: Layout) -> list[int]:

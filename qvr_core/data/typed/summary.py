@@ -42,10 +42,14 @@ def columns_of(need: Need, layout: Layout, sources: Sources) -> tuple[Source | N
 def _cells(need: Need, layout: Layout, sources: Sources) -> tuple[Source | None, list[Any]]:
     """All entries of a name, in the order of the file."""
     source, names = columns_of(need, layout, sources)
-    held = source.columns if isinstance(source, Table) else {} if source is None else source.arrays
+    held: Mapping[str, Any] = {}
+    if source is not None:
+        held = source.columns if isinstance(source, Table) else source.arrays
     if any(name not in held for name in names):
         return None, []
-    columns = (source.arrays[name].flat if isinstance(source, Arrays) else held[name] for name in names)
+    columns: Iterator[Sequence[Any]] = (
+        source.arrays[name].flat if isinstance(source, Arrays) else held[name] for name in names
+    )
     return source, [cell for column in columns for entry in column for cell in _plain(entry)]  # pyright: ignore
 
 
