@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import default_converter
 
 from qvr_lsp import messages
+from qvr_lsp.json_values import Json, is_list, is_object
 
 log = logging.getLogger("qvr.rpc")
 
@@ -61,9 +63,13 @@ def converter() -> cattrs.Converter:
     made.register_structure_hook(messages.Draws, draws)
     for kind in {*messages.PARAMS.values(), *messages.COMMANDS.values()}:
         names = {field.name: override(rename=camel(field.name)) for field in attrs.fields(kind)}
-        structured = make_dict_structure_fn(kind, made, **names)  # type: ignore[arg-type]
-        made.register_structure_hook(kind, lambda given, kind, to=structured: to(an_object(given), kind))
+        structured: Any = make_dict_structure_fn(kind, made, **names)  # type: ignore[arg-type]
+        made.register_structure_hook(kind, _of_objects(structured))
     return made
+
+
+def _of_objects(structured: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda given, kind: structured(an_object(given), kind)
 
 
 def exactly(value: Any, kind: type) -> Any:
@@ -84,7 +90,7 @@ def draws(value: Any, kind: Any) -> Any:
 
 
 def an_object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise TypeError("must be an object")
     return value
 
@@ -92,8 +98,9 @@ def an_object(value: Any) -> dict[str, Any]:
 def what_is_understood(given: Any, kind: Any) -> Any:
     """Capabilities but for those that lsprotocol does not know in this form: they are no reason to refuse an editor."""
     parts: dict[str, Any] = {}
-    for field in attrs.fields(kind) if isinstance(given, dict) else ():
-        value = given.get(camel(field.name))
+    members: Json = given if is_object(given) else {}
+    for field in attrs.fields(kind) if members else ():
+        value = members.get(camel(field.name))
         if value is not None and (part := understood(value, field.type)) is not None:
             parts[field.name] = part
     return kind(**parts)
@@ -111,7 +118,7 @@ def understood(value: Any, kind: Any) -> Any:
             return what_is_understood(value, inner)
         except TypeError:
             return None  # a member is missing
-    if isinstance(value, list) and get_args(inner):
+    if is_list(value) and get_args(inner):
         return [found for each in value if (found := understood(each, get_args(inner)[0])) is not None]
     return None
 
@@ -141,9 +148,9 @@ def typed(given: Any, kind: Any, method: str) -> Any:
 
 def complete(given: Any, left_out: Any) -> Any:
     """The value with what is left out of its objects, those of lists too."""
-    if isinstance(given, list) and isinstance(left_out, dict):
+    if is_list(given) and is_object(left_out):
         return [complete(item, left_out) for item in given]
-    if not isinstance(given, dict) or not isinstance(left_out, dict):
+    if not is_object(given) or not is_object(left_out):
         return given
     inner = {key: complete(given[key], value) if key in given else value for key, value in left_out.items()}
     return {**given, **inner}

@@ -11,7 +11,8 @@ from lsprotocol import types
 
 from qvr_core.pages import page_of
 from qvr_lsp.converter import converter
-from qvr_lsp.serialising import Json, encoded
+from qvr_lsp.json_values import Json
+from qvr_lsp.serialising import encoded
 from qvr_lsp.uris import uri_of, uri_of_location
 
 if TYPE_CHECKING:

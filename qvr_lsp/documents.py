@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -19,8 +20,8 @@ from qvr_core.analysis import Snapshot
 from qvr_core.syntax.source import Cursor, Range, split_lines
 from qvr_lsp.diagnostic_conversion import Conversions
 from qvr_lsp.imports import Imports
+from qvr_lsp.json_values import Json
 from qvr_lsp.positions import LineCodec
-from qvr_lsp.serialising import Json
 from qvr_lsp.trials import Trials
 from qvr_lsp.updates import (
     MOST_AT_ONCE,
@@ -260,8 +261,8 @@ class Document(View):
         self._text, self._excerpts = None, None
         while self._waiting:
             waiting, self._waiting = self._waiting, []
-            work = apply_changes(self._analyzer, waiting, self.codec)
-            self._analyzer = await loop.run_in_executor(None, run_to_end, work)
+            later: Work = apply_changes(self._analyzer, waiting, self.codec)
+            self._analyzer = await loop.run_in_executor(None, partial(run_to_end, later))
         snapshot = self._analyzer.snapshot()
         await loop.run_in_executor(None, self.conversions.of, self._client, self.uri, snapshot)
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from functools import cached_property, partial
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
@@ -70,7 +70,7 @@ class QvrLanguageServer(LanguageServer):
 
     def __init__(self, token: str | None = None) -> None:
         """`token`: what `initializationOptions.token` must be; None asks for none."""
-        super().__init__("qvr-lsp", __version__, protocol_cls=QvrProtocol, converter_factory=converter)
+        cast(Any, super()).__init__("qvr-lsp", __version__, protocol_cls=QvrProtocol, converter_factory=converter)
         self.token = token
         self.settings = Settings()
         self.trusted = True
@@ -83,7 +83,7 @@ class QvrLanguageServer(LanguageServer):
 
     def sibling(self, token: str | None = None) -> QvrLanguageServer:
         """A server with the same features for another connection: pygls has one connection a server."""
-        made, features = QvrLanguageServer(token), self.protocol.fm
+        made, features = QvrLanguageServer(token), self.protocol.registered
         for name, handler in features.features.items():
             made.feature(name, features.feature_options.get(name))(handler.func)
         for name, handler in features.commands.items():

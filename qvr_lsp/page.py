@@ -7,18 +7,21 @@ thread at once.  A page that did not load pydantic has no qvr.toml and no runs.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from lsprotocol import types
 
 from qvr_lsp.converter import typed
 from qvr_lsp.features import server
+from qvr_lsp.json_values import Json
 from qvr_lsp.loading import LATER, LIBRARY, load_all, load_first
 
 PLACE = {"textDocument": {"uri": ""}, "position": {"line": 0, "character": 0}}
-ABLE = {"textDocument": {"hover": {}, "completion": {"completionItem": {}}, "publishDiagnostics": {}, "rename": {}}}
+ABLE: Json = {
+    "textDocument": {"hover": {}, "completion": {"completionItem": {}}, "publishDiagnostics": {}, "rename": {}}
+}
 CHANGES = [{"range": {"start": PLACE["position"], "end": PLACE["position"]}, "text": ""}]
-MET = {
+MET: Mapping[str, Json] = {
     types.INITIALIZE: {"capabilities": {"workspace": {}, "window": {}, "general": {}, **ABLE}},
     types.TEXT_DOCUMENT_DID_OPEN: {"textDocument": {"uri": "", "text": ""}},
     types.TEXT_DOCUMENT_DID_CHANGE: {"textDocument": {"uri": "", "version": 1}, "contentChanges": CHANGES},

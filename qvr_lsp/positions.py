@@ -12,7 +12,7 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec, ServerTextPosition
 
 from qvr_core.syntax.source import Cursor, Encoding, Range, column_to_units, units_to_column
-from qvr_lsp.serialising import Json
+from qvr_lsp.json_values import Json
 
 Lines = Sequence[str]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, cast
 from uuid import uuid4
 
 from lsprotocol import types
@@ -16,7 +18,12 @@ class FreedProgress(Progress):
 
     def end(self, token: types.ProgressToken, value: types.WorkDoneProgressEnd) -> None:
         super().end(token, value)
-        self.tokens.pop(token, None)
+        tokens_of(self).pop(token, None)
+
+
+def tokens_of(progress: Progress) -> dict[types.ProgressToken, Future[Any]]:
+    """What ends with the cancellation of each token; pygls leaves its type open."""
+    return cast(Any, progress).tokens
 
 
 class Bar:
@@ -44,13 +51,17 @@ class Bar:
         self._token = None
 
 
+def _stopped(stop: Callable[[], Any], cancelled: Future[Any]) -> None:
+    stop()
+
+
 async def new_bar(progress: Progress, shown: bool, stop: Callable[[], Any]) -> Bar:
     """A new bar, asked of the editor where it has any; `stop` is called when the user cancels it."""
     token = f"qvr-{uuid4()}"
     try:
         if shown:
-            await progress.create_async(token)
-            progress.tokens[token].add_done_callback(lambda cancelled: stop())
+            await cast(Any, progress).create_async(token)
+            tokens_of(progress)[token].add_done_callback(partial(_stopped, stop))
             return Bar(progress, token)
     except JsonRpcException:
         pass  # the editor refuses

@@ -155,8 +155,14 @@ class QvrProtocol(LanguageServerProtocol):
 
     # ------------------------------------------------------------ out
 
+    @property
+    def registered(self) -> Any:
+        """pygls's features and commands, whose types it leaves open."""
+        return self.fm
+
     def _answered(self, future: asyncio.Future[Any], msg_id: int | str, method: str) -> None:
-        if self._request_futures.get(msg_id) is future:
+        begun: Any = self._request_futures.get(msg_id)
+        if begun is future:
             del self._request_futures[msg_id]
         if future.cancelled():
             error: Exception | None = JsonRpcRequestCancelled(f'Request with id "{msg_id}" is canceled')
@@ -244,17 +250,17 @@ class QvrProtocol(LanguageServerProtocol):
 
         pygls hands them over one by one: together they are one version."""
         self.workspace.change_text_document(params.text_document, params.content_changes)  # type: ignore[attr-defined]
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+        yield self.registered.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Generator[Any, Any, Any]:
         """see Runs
 
         pygls wants an argument where an editor has none to give, and says of a wrong one only that it is."""
-        if params.command not in self.fm.commands:
-            known = ", ".join(self.fm.commands)
+        if params.command not in self.registered.commands:
+            known = ", ".join(self.registered.commands)
             raise JsonRpcInvalidParams(f"unknown command `{params.command}`: one of {known}")
-        given = params.arguments[0] if params.arguments else {}
+        given: Any = params.arguments[0] if params.arguments else {}
         given = {"uri": given} if isinstance(given, str) else given
         argument = typed(given, COMMANDS[params.command], params.command)
-        return (yield self.fm.commands[params.command], (argument,), None)
+        return (yield self.registered.commands[params.command], (argument,), None)

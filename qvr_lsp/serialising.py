@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-Json = dict[str, Any]
+from qvr_lsp.json_values import is_list, is_object, is_tuple
 
 
 class Encoded(str):
@@ -34,15 +34,13 @@ def unstructured() -> Callable[[Any], Any]:
 
 def without_nan(value: Any) -> Any:
     """The value with every NaN and infinity replaced by None."""
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case dict():
-            return {key: without_nan(item) for key, item in value.items()}
-        case list() | tuple():
-            return [without_nan(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_object(value):
+        return {key: without_nan(item) for key, item in value.items()}
+    if is_list(value) or is_tuple(value):
+        return [without_nan(item) for item in value]
+    return value
 
 
 # Numbers or words of a list that are encoded at once, and the depth below which everything is.
@@ -54,16 +52,14 @@ def encoded_in_chunks(value: Any, depth: int = 0) -> Encoded:
     Parts of a dict may be encoded already."""
     if isinstance(value, Encoded):
         return value
-    if depth < MOST_DEPTH:
-        match value:
-            case dict() if any(isinstance(item, dict | list | tuple | Encoded) for item in value.values()):
-                inner = (f"{encoded(str(key))}:{encoded_in_chunks(item, depth + 1)}" for key, item in value.items())
-                return Encoded(f"{{{','.join(inner)}}}")
-            case [dict() | list() | tuple(), *_]:
-                return Encoded(f"[{','.join(encoded_in_chunks(item, depth + 1) for item in value)}]")
-            case list() if len(value) > CHUNK:
-                parts = (value[start : start + CHUNK] for start in range(0, len(value), CHUNK))
-                return Encoded(f"[{','.join(encoded(part)[1:-1] for part in parts)}]")
-            case _:
-                pass
+    if depth >= MOST_DEPTH:
+        return Encoded(encoded(value))
+    if is_object(value) and any(isinstance(item, dict | list | tuple | Encoded) for item in value.values()):
+        inner = (f"{encoded(str(key))}:{encoded_in_chunks(item, depth + 1)}" for key, item in value.items())
+        return Encoded(f"{{{','.join(inner)}}}")
+    if (is_list(value) or is_tuple(value)) and value and isinstance(value[0], dict | list | tuple):
+        return Encoded(f"[{','.join(encoded_in_chunks(item, depth + 1) for item in value)}]")
+    if is_list(value) and len(value) > CHUNK:
+        parts = (value[start : start + CHUNK] for start in range(0, len(value), CHUNK))
+        return Encoded(f"[{','.join(encoded(part)[1:-1] for part in parts)}]")
     return Encoded(encoded(value))

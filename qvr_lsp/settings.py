@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from qvr_lsp.json_values import is_object
+
 # Key as the editor writes it -> field of Settings.
 KEYS = {
     "diagnostics.mode": "diagnostics_mode",
@@ -67,7 +69,7 @@ class Settings:
         """The settings in nested or dotted form; unknown keys and values of the wrong type keep what was, and
         a number outside its range counts as the nearest one inside."""
         settings = base or Settings()
-        kinds = {field.name: type(getattr(settings, field.name)) for field in fields(Settings)}
+        kinds: dict[str, type[Any]] = {field.name: type(getattr(settings, field.name)) for field in fields(Settings)}
         found = {KEYS[key]: value for key, value in flattened(given) if key in KEYS}
         if asks_as_before(given) and found.get("live", "off") == "off":
             found["live"] = "prior"
@@ -94,5 +96,5 @@ def flattened(given: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
     for key, value in given.items():
         name = f"{prefix}{key}"
-        pairs += flattened(value, f"{name}.") if isinstance(value, dict) else [(name, value)]
+        pairs += flattened(value, f"{name}.") if is_object(value) else [(name, value)]
     return pairs

@@ -97,7 +97,8 @@ def apply_changes(
 
 def reading_work(text: str, analyzer: Analyzer) -> float:
     """The work of reading the files that a whole text imports."""
-    found = {location_of(path, analyzer.location) for path in IMPORTED.findall(text)} if "import" in text else set()
+    paths: list[str] = IMPORTED.findall(text) if "import" in text else []
+    found = {location_of(path, analyzer.location) for path in paths}
     return sum(analyzer.library.waiting(each) for each in found if isinstance(each, str)) / TEXT_CHARACTERS
 
 

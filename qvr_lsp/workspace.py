@@ -12,8 +12,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.workspace import Workspace
 
 from qvr_core.syntax.source import SourceText
+from qvr_lsp.json_values import Json
 from qvr_lsp.positions import LineCodec
-from qvr_lsp.serialising import Json
 from qvr_lsp.uris import is_settings, path_of, uri_of
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ class SentencePairs:
         most = max(int(counts.max()), 1)
         keys = np.where(candidates, draw.random(tokens.shape), 2.0)
         at: Ids = np.argsort(keys, axis=1, kind="stable")[:, :most]
-        places: Ids = np.arange(at.shape[1])
+        places: Ids = np.arange(at.shape[1], dtype=np.int64)
         counted: NDArray[np.bool_] = np.less(places, counts[:, None])
         return np.where(counted, at, 0), counted
 

@@ -13,9 +13,9 @@ from qvr_core.ide.outline import drawable_at
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.resolving import call, run_in_thread
+from qvr_lsp.json_values import Json
 from qvr_lsp.messages import DiagramParams, ExportDiagramArguments
 from qvr_lsp.protocol import RequestFailed
-from qvr_lsp.serialising import Json
 from qvr_lsp.uris import uri_of_location
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from lsprotocol import types
 from qvr_core.disk import LIBRARY, path_at
 from qvr_core.semantics.modules.paths import STD, SUFFIX
 from qvr_lsp.documents import View
-from qvr_lsp.serialising import Json
+from qvr_lsp.json_values import Json
 from qvr_lsp.workspace import SKIPPED
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.syntax.printable import printable
 from qvr_core.syntax.source import Cursor, Range, SourceText
 from qvr_lsp.answers.markup import COMPLETION, HOVER, markup
-from qvr_lsp.serialising import Json
+from qvr_lsp.json_values import Json
 from qvr_lsp.uris import path_of, uri_of
 from qvr_lsp.workspace import SettingsDocument
 

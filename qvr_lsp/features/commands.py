@@ -14,6 +14,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_lsp.features.diagrams import diagram
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer, server
 from qvr_lsp.messages import (
     CancelRunArguments,
@@ -25,7 +26,6 @@ from qvr_lsp.messages import (
     ShowDiagramArguments,
 )
 from qvr_lsp.protocol import RequestFailed
-from qvr_lsp.serialising import Json
 from qvr_lsp.uris import path_of, uri_of
 
 EXPORT_FORMATS = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".dot": "dot", ".gv": "dot"}

@@ -9,8 +9,8 @@ import attrs
 from lsprotocol import types
 
 from qvr_lsp.features.resolving import on_part
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer, server
-from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from qvr_core.ide.answers import Completion

@@ -8,8 +8,8 @@ from typing import Any
 from lsprotocol import types
 
 from qvr_lsp import logs
+from qvr_lsp.json_values import Json, is_object
 from qvr_lsp.language_server import QvrLanguageServer, server, unless_refused
-from qvr_lsp.serialising import Json
 from qvr_lsp.settings import BEFORE, Settings, asks_as_before
 from qvr_lsp.uris import path_of
 
@@ -49,8 +49,8 @@ async def did_change(ls: QvrLanguageServer, params: types.DidChangeConfiguration
 
     They come along, or have to be asked for."""
     given: Any = params.settings
-    given = given.get("qvr", given) if isinstance(given, dict) else None
-    if isinstance(given, dict) and given:
+    given = given.get("qvr", given) if is_object(given) else None
+    if is_object(given) and given:
         apply(ls, given)
     elif ls.has("workspace.configuration"):
         await read_settings(ls)

@@ -10,9 +10,10 @@ from lsprotocol import types
 
 from qvr_lsp.capabilities import pull_only
 from qvr_lsp.features.resolving import on_document, run_in_thread
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer, server
 from qvr_lsp.loading import AFTER_FILE, Loading
-from qvr_lsp.serialising import Encoded, Json, encoded
+from qvr_lsp.serialising import Encoded, encoded
 from qvr_lsp.uris import uri_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from qvr_lsp.features.resolving import in_thread_if_large, on_document, run_in_thread
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer, server
-from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from qvr_lsp.features.resolving import in_thread_if_large, on_part
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer, server
-from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from qvr_lsp.documents import Document
-    from qvr_lsp.serialising import Json
+    from qvr_lsp.json_values import Json
 
 DRAWS = 200
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from qvr_lsp.features.resolving import encoded_in_thread, on_document
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer, server
 from qvr_lsp.messages import ModelParams
-from qvr_lsp.serialising import Json, encoded_in_chunks
+from qvr_lsp.serialising import encoded_in_chunks
 
 if TYPE_CHECKING:
     from qvr_lsp.documents import Document, View

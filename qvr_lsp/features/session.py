@@ -13,11 +13,11 @@ from pygls.exceptions import JsonRpcInvalidRequest
 from qvr_core import __version__
 from qvr_lsp import logs
 from qvr_lsp.features.configuration import read_settings
+from qvr_lsp.json_values import Json, is_object
 from qvr_lsp.language_server import QvrLanguageServer, server, unless_refused
 from qvr_lsp.lifecycle import watch_process
 from qvr_lsp.loading import AFTER_ANSWER, AFTER_START, Loading, load_first
 from qvr_lsp.messages import Nothing
-from qvr_lsp.serialising import Json
 from qvr_lsp.settings import Settings
 from qvr_lsp.streams import same_token
 
@@ -28,7 +28,7 @@ WATCHED = ("**/*.qvr", "**/qvr.toml", "**/*.{csv,parquet,ndjson,npz,json}")
 def initialize(ls: QvrLanguageServer, params: types.InitializeParams) -> None:
     """Take what is said of the editor; the analyser is loaded once the answer is written."""
     given: Any = params.initialization_options
-    options: Json = given if isinstance(given, dict) else {}
+    options: Json = given if is_object(given) else {}
     if ls.token is not None and not same_token(options.get("token"), ls.token):
         ls.refuse()
         raise JsonRpcInvalidRequest("`initializationOptions.token` is not the token that the server was started with")

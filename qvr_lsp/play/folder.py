@@ -13,9 +13,9 @@ from pathlib import Path
 from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.runs.record.files import digest, write_bytes
+from qvr_lsp.json_values import Json
 from qvr_lsp.messages import ReadParams, SaveParams
 from qvr_lsp.protocol import RequestFailed
-from qvr_lsp.serialising import Json
 from qvr_lsp.uris import uri_of
 from qvr_lsp.workspace import MAX_BYTES, MAX_FILES, SKIPPED
 

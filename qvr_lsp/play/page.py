@@ -8,7 +8,7 @@ import mimetypes
 import os
 from pathlib import Path
 
-from qvr_lsp.serialising import Json
+from qvr_lsp.json_values import Json
 
 PAGE = Path(__file__).parent / "page"
 """Where the build puts the page that travels in the wheel."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pygls.exceptions import JsonRpcInvalidParams
 
+from qvr_lsp.json_values import Json
 from qvr_lsp.messages import RecordParams
 from qvr_lsp.protocol import RequestFailed
-from qvr_lsp.serialising import Json
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.extras import lacking, remedy
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer
 from qvr_lsp.messages import ExportDiagramArguments, Nothing, ReadParams, RecordParams, SaveParams
 from qvr_lsp.play import records
 from qvr_lsp.play.folder import Folder
-from qvr_lsp.serialising import Json
 
 NEEDED = "torch"
 """What no run can do without."""
@@ -38,7 +38,7 @@ def register(server: QvrLanguageServer, folder: Folder) -> None:
     async def run(ls: QvrLanguageServer, params: RecordParams) -> Json:
         return await asyncio.to_thread(records.run, ls, params)
 
-    del server.protocol.fm.commands["qvr.exportDiagram"]
+    del server.protocol.registered.commands["qvr.exportDiagram"]
 
     @server.command("qvr.exportDiagram")
     def export_diagram(ls: QvrLanguageServer, given: ExportDiagramArguments) -> None:

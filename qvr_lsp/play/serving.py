@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 from pygls.exceptions import JsonRpcException
 
+from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer
 from qvr_lsp.messages import ReadParams
 from qvr_lsp.play.folder import Folder
 from qvr_lsp.play.guard import Guard
 from qvr_lsp.play.page import NoPage, files_of, find_page, index_with, type_of
 from qvr_lsp.play.requests import register
-from qvr_lsp.serialising import Json
 from qvr_lsp.streams import MAX_MESSAGE, same_token, token_of
 
 HOST, SOCKET = "127.0.0.1", "/lsp"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qvr_core.runs.record.fitted import Beside, Fitted
     from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
-    from qvr_lsp.serialising import Json
+    from qvr_lsp.json_values import Json
     from qvr_lsp.workspace import QvrWorkspace
 
 log = logging.getLogger("qvr.fits")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pygls import IS_WASM
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcInvalidParams
 
+from qvr_lsp.json_values import Json
 from qvr_lsp.protocol import RequestFailed
-from qvr_lsp.serialising import Json
 from qvr_lsp.uris import path_of
 
 if TYPE_CHECKING:

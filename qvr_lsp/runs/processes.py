@@ -21,9 +21,9 @@ from qvr_core.runs.record.program import imports_of
 from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Finished, Job
 from qvr_core.runs.record.protocol import Progress as Step
 from qvr_core.runs.record.store import NoSuchRun, NotResumable, Overview, RunStore, overview
+from qvr_lsp.json_values import Json
 from qvr_lsp.progress import Bar, new_bar
 from qvr_lsp.protocol import RequestFailed
-from qvr_lsp.serialising import Json
 
 if TYPE_CHECKING:
     from qvr_lsp.client import Client
