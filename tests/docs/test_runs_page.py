@@ -31,7 +31,6 @@ MEANT = {
     "qvr run nuts model.qvr": "cd other; qvr run nuts model.qvr",
     "qvr runs": "cd other; qvr runs",
     "qvr runs compare A B …": None,
-    "qvr play": None,
     "qvr report RUN": None,
     "qvr sample": None,
     "qvr sample RUN": "cd other; qvr sample model",

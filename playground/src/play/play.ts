@@ -107,8 +107,8 @@ export function startPlay({ path, stamp, uri, editor, program, transport, drawn 
     }
   };
 
-  part("tools").append(files.menu, files.button, data, settings, ...starters, live.choice, runsMenu, views);
-  part("count").after(live.line);
+  part("tools").append(files.menu, files.button, data, settings, ...starters, runsMenu, views);
+  part("count").after(el("p", { id: "live-row" }, live.choice, live.line));
   list([]);
   // its link would hold the token
   part("share").hidden = true;

@@ -71,7 +71,9 @@ export class LiveSampling {
   };
 
   private show(found: typeof this.found): void {
-    this.found = found;
-    this.changed();
+    if (found !== this.found) {
+      this.found = found;
+      this.changed();
+    }
   }
 }

@@ -47,8 +47,8 @@ export class Sampling {
     const data = el("button", { id: "data-button", title: "The data of the program", click: () => this.show(true) }, "Data");
     const asked = (warmup: number, draws: number): Asked => this.asked(warmup, draws);
     this.live = new LiveSampling(program, this.sampler, asked, () => !this.cancel.hidden, () => this.changed.fire());
-    part("tools").append(data, this.run, this.live.choice, this.view);
-    part("count").after(this.live.line);
+    part("tools").append(data, this.run, this.view);
+    part("count").after(el("p", { id: "live-row" }, this.live.choice, this.live.line));
     monaco.languages.registerInlayHintsProvider("qvr", {
       onDidChangeInlayHints: this.changed.event,
       provideInlayHints: (model) => ({ hints: model === this.program ? this.hints() : [], dispose: () => undefined }),

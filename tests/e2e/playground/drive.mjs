@@ -48,23 +48,6 @@ try {
     await s.page.click("#view");
   });
 
-  await step("the posterior as one types stands behind the steps, until it is switched off", async () => {
-    const said = (wanted) => s.page.waitForFunction((text) => document.querySelector("#live-line").textContent.includes(text), wanted);
-    const behind = () => s.page.waitForFunction(() => /live\s-?[\d.]+ ± /.test(document.querySelector("#editor .view-lines").textContent.replaceAll("\u00a0", " ")));
-    await s.page.selectOption("#live", "posterior");
-    const text = await s.page.evaluate(() => window.qvrEditor.getValue());
-    await s.write(`${text}# a comment\n`);
-    await said("live posterior: 4 chains of 500 draws");
-    await behind();
-    // the run's own are of another text now
-    await s.write(text.replace("Normal(effect", "Normal(nothing(1.0)"));
-    await s.page.waitForFunction(() => !/live posterior:|loading/.test(document.querySelector("#live-line").textContent));
-    await s.page.selectOption("#live", "off");
-    await said("");
-    await s.write(text);
-    await s.checked();
-  });
-
   await step("a mistake is marked at its operator, and listed", async () => {
     await s.write(TEXT);
     await squiggles().first().waitFor({ state: "attached" });
@@ -174,6 +157,26 @@ try {
       return editor.getModel().getLineContent(editor.getPosition().lineNumber).includes("sample between");
     });
     await current.filter({ hasText: "between" }).waitFor();
+  });
+
+  await step("the posterior as one types stands behind the steps, until it is switched off", async () => {
+    const said = (wanted) => s.page.waitForFunction((text) => document.querySelector("#live-line").textContent.includes(text), wanted);
+    const behind = () => s.page.waitForFunction(() => /live\s-?[\d.]+ ± /.test(document.querySelector("#editor .view-lines").textContent.replaceAll("\u00a0", " ")));
+    await s.page.selectOption("#examples", { label: "eight_schools" });
+    await s.checked();
+    await s.page.waitForFunction(() => document.querySelector("#cells").value.length > 0);
+    await s.page.selectOption("#live", "posterior");
+    const text = await s.page.evaluate(() => window.qvrEditor.getValue());
+    await s.write(`${text}\n# a comment\n`);
+    await said("live posterior: 4 chains of 500 draws");
+    await s.cursorAt("sample ");
+    await behind();
+    await s.write(text.replace("<- Normal(", "<- Normal(nothing(1.0) + "));
+    await s.page.waitForFunction(() => !/live posterior:|loading/.test(document.querySelector("#live-line").textContent));
+    await s.page.selectOption("#live", "off");
+    await said("");
+    await s.write(text);
+    await s.checked();
   });
 
   await step("posteriors of the page are those of the command line", async () => {
