@@ -52,6 +52,7 @@ class Whole:
         self.observations = dict(observations)
 
     def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
+        """No input, and all observations whatever the `rows`: a statistical program has no rows to choose among."""
         return None, self.observations
 
 

@@ -108,10 +108,12 @@ class Needs:
 
     @property
     def statistical(self) -> bool:
+        """Whether the program reads no input: its data are bound whole, not row by row."""
         return not self.inputs
 
     @property
     def all(self) -> tuple[Need, ...]:
+        """Inputs, observed names and data, in this order."""
         return (*self.inputs, *self.observed, *self.data)
 
 

@@ -162,6 +162,7 @@ class SentencePairs:
 
     @property
     def tokens(self) -> int:
+        """How many tokens the texts hold."""
         return len(self.ids)
 
     @property

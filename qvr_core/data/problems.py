@@ -46,6 +46,7 @@ class NoColumn(DataProblem):
     meant: str | None = None
 
     def near(self, meant: str | None) -> NoColumn:
+        """This problem, told of the column that is probably meant."""
         self.meant = meant
         return self
 

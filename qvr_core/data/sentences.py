@@ -45,6 +45,8 @@ def sentences(paragraph: str) -> list[str]:
 
 
 def files(path: str) -> list[str]:
+    """The files that a path or a pattern (`texts/*.txt`) names, in order.  Raises `DataProblem` where a pattern names
+    none."""
     if Path(path).exists() or not glob.has_magic(path):
         return [path]
     found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))

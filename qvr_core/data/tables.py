@@ -46,6 +46,7 @@ class Columns:
 
     @property
     def table(self) -> bool:
+        """Whether the file holds columns of one length, not arrays of shapes of their own."""
         return self.source != "npz"
 
     @property

@@ -38,6 +38,7 @@ class Corpus:
 
     @property
     def unit(self) -> str:
+        """What a token is: a `byte` or a `character`."""
         return "byte" if self.characters is None else "character"
 
     def gather(self, positions: Tensor) -> Tensor:

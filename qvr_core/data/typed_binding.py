@@ -78,4 +78,5 @@ def undeclared(needs: Sequence[Need]) -> list[Need]:
 
 
 def has_types(needs: Sequence[Need]) -> bool:
+    """Whether any need has a declared or inferred type, so that the data are laid along its axes."""
     return any(need.axes is not None for need in needs)

@@ -25,6 +25,7 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
+        """How many tokens there are, special ones among them."""
         return self.tokenizer.get_vocab_size()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:

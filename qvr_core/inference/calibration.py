@@ -85,6 +85,7 @@ class Rank:
 
     @property
     def passed(self) -> bool:
+        """Whether the ranks are those of a sampler that draws from the posterior."""
         return self.distance <= self.limit
 
     @property

@@ -36,6 +36,7 @@ class Numeric:
 
 
 def is_factor(node: Node, text: Text) -> bool:
+    """Whether a part of a term is levels rather than numbers: a column of text, or one called `factor(…)`."""
     match node:
         case Name(name):
             column = text.table.column(name)

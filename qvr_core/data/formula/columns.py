@@ -49,6 +49,8 @@ _FOLD = 20
 
 @dataclass(frozen=True)
 class Column:
+    """A column of the table, and what it is to a formula."""
+
     name: str
     """As the table has it."""
     word: str
@@ -74,10 +76,12 @@ class Column:
 
     @cached_property
     def gaps(self) -> int:
+        """How many cells are missing."""
         return self.series.null_count()
 
     @cached_property
     def distinct(self) -> int:
+        """How many different values there are, missing cells left out."""
         return self.series.drop_nulls().n_unique()
 
     @cached_property
@@ -100,6 +104,7 @@ class Column:
 
     @property
     def known(self) -> NDArray[np.float64]:
+        """The numbers that are there, (n − gaps,)."""
         return self.numbers[~np.isnan(self.numbers)]
 
     @property

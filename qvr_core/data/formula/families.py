@@ -25,6 +25,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Family:
+    """A family of outcomes: the link of its mean, how it is drawn, its other parameters."""
+
     link: str
     draw: str
     parts: Mapping[str, Part] = field(default_factory=dict[str, Part])

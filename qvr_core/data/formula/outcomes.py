@@ -19,6 +19,8 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
+    """The left side of a formula: its column, `log(…)` and the like around it, its trials, what stands behind `|`."""
+
     column: Column
     transform: str = ""
     trials: Node | None = None

@@ -20,6 +20,8 @@ from qvr_core.data.formula.text import Factor, Text, commented, label
 
 
 class Predictor(Place):
+    """One sum of terms as the steps that draw its coefficients, and its text at a row."""
+
     def __init__(self, formula: Sum, scale: Scale, text: Text, part: str = "", suffix: str = "") -> None:
         super().__init__(text, scale, f"{part}_" if part else "", suffix)
         self.formula = formula

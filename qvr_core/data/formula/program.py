@@ -27,6 +27,8 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class Program:
+    """A program as it is written, and what there is to say of it."""
+
     text: str
     columns: Mapping[str, str]
     """What the table calls a name of the program, where that is something else."""

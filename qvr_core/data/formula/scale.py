@@ -30,4 +30,5 @@ class Place:
         self.text, self.scale, self.part, self.suffix = text, scale, part, suffix
 
     def name(self, of: str) -> str:
+        """A free name for a step of this predictor."""
         return self.text.free(f"{of}{self.suffix}")

@@ -11,31 +11,42 @@ from qvr_core.data.formula.problems import WrongFormula
 
 @dataclass(frozen=True)
 class Name:
+    """A column, or `.` for all others."""
+
     text: str
 
 
 @dataclass(frozen=True)
 class Number:
+    """A number: 0 and 1 are about the intercept where they stand alone."""
+
     value: float
 
 
 @dataclass(frozen=True)
 class Text:
+    """A text in quotes: a level, the name of a coding."""
+
     value: str
 
 
 @dataclass(frozen=True)
 class Call:
+    """`log(x)`, `s(x, k = 5)`: a function with arguments by place and by name."""
+
     name: str
     arguments: tuple[Node, ...]
     keywords: tuple[tuple[str, Node], ...] = ()
 
     def keyword(self, name: str) -> Node | None:
+        """The argument of that name, None where there is none."""
         return dict(self.keywords).get(name)
 
 
 @dataclass(frozen=True)
 class Binary:
+    """Two parts and R's operator between them."""
+
     operator: str
     left: Node
     right: Node
@@ -43,6 +54,8 @@ class Binary:
 
 @dataclass(frozen=True)
 class Minus:
+    """A part with a minus in front of it."""
+
     operand: Node
 
 

@@ -30,11 +30,14 @@ class Factor:
 
     @property
     def reference(self) -> str:
+        """The level that the others are compared with."""
         return self.labels[0]
 
 
 @dataclass
 class Text:
+    """A program while it is written: its sets, its data, its steps, and the names that are taken."""
+
     table: Table
     row: str = "i"
     rows: str = ROWS[0]
@@ -101,6 +104,8 @@ class Text:
         return f"{self.datum(column, kind)}[{self.row}]"
 
     def factor(self, column: Column, reference: str | None, *, summed: bool) -> Factor:
+        """A column as levels, `reference` (else the first by the alphabet) in front; an unknown one is a problem of
+        the table."""
         labels = column.labels
         if reference is not None:
             if reference not in labels:
@@ -174,6 +179,7 @@ def _behind_what_they_read(texts: list[str]) -> list[str]:
 
 
 def commented(text: str) -> list[str]:
+    """A text as comments of a body, over as many lines as it wants."""
     return [f"    # {line}" for line in textwrap.wrap(text, 105)]
 
 

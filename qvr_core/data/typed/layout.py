@@ -47,6 +47,7 @@ class Layout:
         return source is not None and found is not None and any(name in _names(source) for name in found.names)
 
     def source(self, key: str) -> Source | None:
+        """The file of a key; None where there is no main one."""
         return self.sources.main if key == MAIN else self.sources.named[key]
 
     def source_of(self, need: Need) -> Source:

@@ -23,6 +23,7 @@ class Table:
 
     @property
     def listed(self) -> str:
+        """The names of its columns, for messages."""
         return listed(self.columns)
 
 
@@ -47,6 +48,7 @@ class Arrays:
 
     @property
     def listed(self) -> str:
+        """The names of its arrays, for messages."""
         return listed(self.arrays)
 
 

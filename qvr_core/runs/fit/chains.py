@@ -35,6 +35,11 @@ def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:
     return True
 
 
+def _own_number(number: int) -> int:
+    """What no two chains share."""
+    return number
+
+
 def sample(
     chains: MCMC,
     potential: Potential,
@@ -55,7 +60,7 @@ def sample(
     # compiled chains share nothing, wherever they run
     alone = choice.engine != "compiled" and len(seeds) > 1 and not rows_are_independent(potential, seeds)
     # neighbours that stand at the same draw move together
-    together_by = (lambda number: number) if alone else checkpoints.draw_of
+    together_by = _own_number if alone else checkpoints.draw_of
     groups = [list(group) for _, group in groupby(numbers, together_by)]
     interruptible = Interruptible(potential, ended)
     found: list[MCMCResult] = []

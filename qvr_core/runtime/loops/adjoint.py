@@ -33,6 +33,8 @@ MOST_TERMS, MOST_FACTORS = 4, 5
 
 @dataclass(frozen=True, slots=True)
 class Monomial:
+    """A product: a number times values of slots and slopes at them."""
+
     scale: float = 1.0
     factors: tuple[Factor, ...] = ()
 

@@ -86,6 +86,7 @@ def _linear_step(
 
 
 def evaluate(op: Op, values: dict[int, Tensor], linear: Callable[[LinearOp], Tensor]) -> None:
+    """Put what an operation gives, (B, width), into its slots; `linear` computes linear maps."""
     match op:
         case LinearOp():
             values[op.out] = linear(op)

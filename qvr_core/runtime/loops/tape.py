@@ -58,6 +58,8 @@ class MulAddOp:
 
 @dataclass(frozen=True, slots=True)
 class ChunkOp:
+    """A slot cut into as many pieces as `outs`, each `width` wide along the last axis."""
+
     outs: tuple[int, ...]
     slot: int
     width: int

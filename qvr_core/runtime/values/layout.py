@@ -88,6 +88,7 @@ def width(space: Space) -> int:
 
 
 def real_only(space: Space) -> bool:
+    """Whether a space has no finite block: its values are one tensor of floats (…, width)."""
     return not any(block.finite for block in blocks(space))
 
 
@@ -97,6 +98,7 @@ def parts(value: Value) -> tuple[Tensor, ...]:
 
 
 def from_parts(tensors: Sequence[Tensor]) -> Value:
+    """The value in normal form of its tensors, at least one: the inverse of `parts`."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
