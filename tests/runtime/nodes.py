@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypedDict
 
 from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.values.arrow import ArrowModule
@@ -17,6 +18,7 @@ from qvr_core.semantics.types.model.arrows import (
     Latent,
     Lift,
     Observed,
+    Prior,
     Ref,
     Scan,
     Sort,
@@ -51,12 +53,22 @@ def seq(space: Named) -> Named:
     return named(Seq(space.space))
 
 
-def base(domain: Named, codomain: Named, sort: Sort = Sort.SAMPLED) -> dict[str, object]:
+class Shared(TypedDict):
+    """What every arrow has."""
+
+    domain: Named
+    codomain: Named
+    sort: Sort
+    origin: Origin
+    density: Density
+
+
+def base(domain: Named, codomain: Named, sort: Sort = Sort.SAMPLED) -> Shared:
     return {"domain": domain, "codomain": codomain, "sort": sort, "origin": ORIGIN, "density": EXACT}
 
 
 def embed(name: str, size: Named, width: Named) -> Embed:
-    return Embed(name=name, **base(size, width, Sort.DETERMINISTIC))  # type: ignore[arg-type]
+    return Embed(name=name, **base(size, width, Sort.DETERMINISTIC))
 
 
 def kernel(
@@ -78,48 +90,78 @@ def kernel(
         param_source=param_source,
         hidden_dim=hidden_dim,
         options=tuple(options.items()),
-        **base(domain, codomain),  # type: ignore[arg-type]
+        **base(domain, codomain),
     )
 
 
+def name_of(node: Arrow) -> str:
+    """The name of a declared arrow."""
+    return str(getattr(node, "name", ""))
+
+
 def ref(node: Arrow, name: str | None = None) -> Ref:
-    return Ref(name=name or node.name, **base(node.domain, node.codomain, node.sort))  # type: ignore
+    return Ref(name=name or name_of(node), **base(node.domain, node.codomain, node.sort))
 
 
 def compose(*stages: Arrow) -> Compose:
     sort = Sort.SAMPLED if any(s.sort is Sort.SAMPLED for s in stages) else Sort.DETERMINISTIC
     return Compose(
         stages=stages, operators=(ORIGIN,) * (len(stages) - 1), **base(stages[0].domain, stages[-1].codomain, sort)
-    )  # type: ignore[arg-type]
+    )
 
 
 def tensor(*factors: Arrow) -> Tensor:
     domain, codomain = product(*(f.domain for f in factors)), product(*(f.codomain for f in factors))
-    return Tensor(factors=factors, **base(domain, codomain))  # type: ignore[arg-type]
+    return Tensor(factors=factors, **base(domain, codomain))
 
 
 def fan(*branches: Arrow) -> Fan:
     codomain = product(*(b.codomain for b in branches))
-    return Fan(branches=branches, replicated=None, **base(branches[0].domain, codomain))  # type: ignore[arg-type]
+    return Fan(branches=branches, replicated=None, **base(branches[0].domain, codomain))
 
 
-def scan(cell: Arrow, item: Named, state: Named, **flags: bool) -> Scan:
-    options = {"emit_all": False, "backward": False, "inferred": False, "learned_init": False, **flags}
-    codomain = seq(state) if options["emit_all"] else state
-    return Scan(cell=cell, item=item, state=state, **options, **base(seq(item), codomain, cell.sort))  # type: ignore
+def scan(
+    cell: Arrow,
+    item: Named,
+    state: Named,
+    *,
+    emit_all: bool = False,
+    backward: bool = False,
+    inferred: bool = False,
+    learned_init: bool = False,
+) -> Scan:
+    return Scan(
+        cell=cell,
+        item=item,
+        state=state,
+        emit_all=emit_all,
+        backward=backward,
+        inferred=inferred,
+        learned_init=learned_init,
+        **base(seq(item), seq(state) if emit_all else state, cell.sort),
+    )
 
 
 def stack(body: Arrow, count: int) -> Stack:
-    return Stack(body=body, count=count, **base(body.domain, body.codomain))  # type: ignore[arg-type]
+    return Stack(body=body, count=count, **base(body.domain, body.codomain))
 
 
-def latent(name: str, domain: Named, codomain: Named, algebra: str, **fields: object) -> Latent:
-    settings = {"scale": None, "init": "auto", "prior": None, **fields}
-    return Latent(name=name, algebra=algebra, **settings, **base(domain, codomain, Sort.TENSOR))  # type: ignore
+def latent(
+    name: str,
+    domain: Named,
+    codomain: Named,
+    algebra: str,
+    *,
+    scale: float | None = None,
+    init: str = "auto",
+    prior: Prior | None = None,
+) -> Latent:
+    shared = base(domain, codomain, Sort.TENSOR)
+    return Latent(name=name, algebra=algebra, scale=scale, init=init, prior=prior, **shared)
 
 
 def observed(name: str, domain: Named, codomain: Named, algebra: str, source: str | None = None) -> Observed:
-    return Observed(name=name, algebra=algebra, source=source, arrow=None, **base(domain, codomain, Sort.TENSOR))  # type: ignore
+    return Observed(name=name, algebra=algebra, source=source, arrow=None, **base(domain, codomain, Sort.TENSOR))
 
 
 def matrices(kind: type, domain: Named, codomain: Named, **fields: object) -> Arrow:
@@ -128,13 +170,13 @@ def matrices(kind: type, domain: Named, codomain: Named, **fields: object) -> Ar
 
 
 def lift(arrow: Arrow) -> Lift:
-    return Lift(arrow=arrow, **base(seq(arrow.domain), seq(arrow.codomain), arrow.sort))  # type: ignore[arg-type]
+    return Lift(arrow=arrow, **base(seq(arrow.domain), seq(arrow.codomain), arrow.sort))
 
 
 def file(*arrows: Arrow, lets: Mapping[str, Arrow] | None = None) -> Model:
     return Model(
         objects={},
-        arrows={arrow.name: arrow for arrow in arrows},  # type: ignore[union-attr]
+        arrows={name_of(arrow): arrow for arrow in arrows},
         replicated={},
         lets={name: LetArrow(name=name, arrow=arrow, origin=ORIGIN) for name, arrow in (lets or {}).items()},
         programs={},
