@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 import venv
 from collections import deque
@@ -97,6 +99,7 @@ LACKS = {
     "calibrate": ("calibrate", EIGHT),
     "sample": ("sample", "last"),
 }
+"""`last` is a run of an environment that had the extra."""
 
 
 def test_every_subcommand_is_tried() -> None:
@@ -110,9 +113,23 @@ def test_what_works(name: str, base: Path, tmp_path: Path) -> None:
     assert done.stdout or name == "format"
 
 
+@pytest.fixture(scope="module")
+def with_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that has finished."""
+    folder = tmp_path_factory.mktemp("fitted")
+    few = ("--warmup", "10", "--samples", "10", "--chains", "1")
+    done = subprocess.run(
+        [sys.executable, "-m", "qvr_core.cli", "run", "nuts", EIGHT, *few],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=HANG,
+    )  # fmt: skip
+    assert [*folder.glob(".qvr/runs/*/posterior.nc")], done.stderr
+    return folder
+
+
 @pytest.mark.parametrize("name", LACKS)
-def test_what_needs_more_says_so(name: str, base: Path, tmp_path: Path) -> None:
+def test_what_needs_more_says_so(name: str, base: Path, tmp_path: Path, with_a_run: Path) -> None:
     (tmp_path / "t.csv").write_text("x,y\n1,2\n2,3\n")
+    shutil.copytree(with_a_run / ".qvr", tmp_path / ".qvr")
     done = run(base, "-m", "qvr_core.cli", *LACKS[name], cwd=tmp_path)
     assert done.returncode == 1
     lines = done.stderr.strip().splitlines()

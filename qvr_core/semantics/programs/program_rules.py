@@ -225,15 +225,15 @@ def _too_early(free: FreeName, later: Binding, inner: bool, lines: Lines, scope:
         where, fixes = "only by this step", ()
     else:
         where, fixes = "only further down", _move_up(free, later, lines)
-        if (found := _circle(free, later, lines)) is not None:
-            where, fixes = f"{where}: {step_circles.advice(found)}", step_circles.fixes(found)
+        if (circle := _circle(free, later, lines)) is not None:
+            where, fixes = f"{where}: {step_circles.advice(circle)}", step_circles.fixes(circle)
     scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related, fixes)
 
 
 def _circle(free: FreeName, later: Binding, lines: Lines) -> step_circles.Circle | None:
     """The steps that read one another, where moving one above the other would only turn the mistake round."""
     user, binder = lines.holding(free.origin.unit), lines.holding(later.origin.unit)
-    return None if user is None or binder is None else step_circles.circle(user, binder, lines.steps)
+    return None if user is None or binder is None else lines.reads.circle(user, binder)
 
 
 def _move_up(free: FreeName, later: Binding, lines: Lines) -> tuple[Fix, ...]:

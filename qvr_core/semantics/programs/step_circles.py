@@ -3,7 +3,9 @@ names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.syntax.immutable import immutable
@@ -13,6 +15,9 @@ from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.steps import LetStep, ObserveStep, PredictStep, SampleStep
 from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.walk import walk
+
+MOST_STEPS = 64
+"""That are gone over for one name: nobody writes one `let` of more."""
 
 
 @immutable
@@ -28,23 +33,47 @@ class Circle:
         return [name for step in self.steps for name in names_of(step)]
 
 
-def circle(user: Placed[Item], binder: Placed[Item], steps: Sequence[Placed[Item]]) -> Circle | None:
-    """The circle that a step and one further down which it reads are in, or None."""
-    binds = {name: step for step in steps for name in names_of(step)}
-    ways: dict[int, tuple[int, ...]] = {binder.uid: (binder.uid,)}
-    pending = [binder]
-    while pending and user.uid not in ways:
-        step = pending.pop(0)
-        for name in _reads(step):
-            other = binds.get(name)
-            if other is not None and other.uid not in ways:
-                ways[other.uid] = (*ways[step.uid], other.uid)
-                pending.append(other)
-    if user.uid not in ways or user.uid == binder.uid:
-        return None
-    inside = [step for step in steps if step.uid in ways[user.uid]]
-    first, last = steps.index(inside[0]), steps.index(inside[-1])
-    return Circle(tuple(inside), tuple(step for step in steps[first:last] if step not in inside))
+class StepReads:
+    """What the lines of a program bind and read, gone over once, when the first circle is looked for."""
+
+    def __init__(self, steps: Sequence[Placed[Item]]) -> None:
+        self._steps = steps
+
+    @cached_property
+    def _binding(self) -> Mapping[str, int]:
+        """The place of the line that binds each name."""
+        return {name: place for place, step in enumerate(self._steps) for name in names_of(step)}
+
+    @cached_property
+    def _read(self) -> Mapping[int, tuple[int, ...]]:
+        """For each line the places of those that it reads."""
+        known = self._binding
+        return {
+            place: tuple(dict.fromkeys(known[name] for name in sorted(_reads(step)) if name in known))
+            for place, step in enumerate(self._steps)
+        }
+
+    @cached_property
+    def _places(self) -> Mapping[int, int]:
+        return {step.uid: place for place, step in enumerate(self._steps)}
+
+    def circle(self, user: Placed[Item], binder: Placed[Item]) -> Circle | None:
+        """The circle that a step and one further down which it reads are in; None where there is none, or none among
+        the first `MOST_STEPS` that the lower one reads."""
+        at, below = self._places[user.uid], self._places[binder.uid]
+        ways: dict[int, tuple[int, ...]] = {below: (below,)}
+        pending = deque([below])
+        while pending and at not in ways and len(ways) < MOST_STEPS:
+            place = pending.popleft()
+            for other in self._read[place]:
+                if other not in ways:
+                    ways[other] = (*ways[place], other)
+                    pending.append(other)
+        if at not in ways or at == below:
+            return None
+        inside = sorted(ways[at])
+        between = [place for place in range(inside[0], inside[-1]) if place not in inside]
+        return Circle(tuple(self._steps[place] for place in inside), tuple(self._steps[place] for place in between))
 
 
 def advice(found: Circle) -> str:

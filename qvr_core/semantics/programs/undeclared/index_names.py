@@ -7,6 +7,7 @@ from functools import cached_property
 
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.arithmetic.labels import listed_labels
+from qvr_core.semantics.programs.step_circles import StepReads
 from qvr_core.semantics.programs.step_results import Block
 from qvr_core.semantics.scope.environment import Binding, FreeName
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
@@ -27,16 +28,17 @@ class Lines:
     """The lines of a program, by the units that stand in them; gone over once, when the first is asked for."""
 
     def __init__(self, steps: Sequence[Placed[Item]]) -> None:
-        self.steps = steps
+        self._steps = steps
+        self.reads = StepReads(steps)
 
     @cached_property
     def _by_unit(self) -> Mapping[int, Placed[Item]]:
-        return {part.uid: step for step in self.steps for part in _units(step)}
+        return {part.uid: step for step in self._steps for part in _units(step)}
 
     @cached_property
     def indices(self) -> Set[str]:
         """The indices of all of them."""
-        return {binder.name.text for step in self.steps for binder in _binders(step)}
+        return {binder.name.text for step in self._steps for binder in _binders(step)}
 
     def holding(self, unit: int) -> Placed[Item] | None:
         """The line that a unit belongs to, itself or below it."""
