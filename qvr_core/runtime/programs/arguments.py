@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from qvr_core.arrays.engine import Tensor, arrays
@@ -24,7 +24,7 @@ from qvr_core.semantics.arithmetic.broadcasting import axes, is_data
 from qvr_core.semantics.language.builtins import ALIASES
 from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.types.axes import indexed
-from qvr_core.semantics.types.model.expressions import Builtin, Constant, Data, Expr
+from qvr_core.semantics.types.model.expressions import Arrange, Builtin, Constant, Data, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Site
 
@@ -183,10 +183,17 @@ def _as_logits(parameter: Parameter, name: str, expr: Expr) -> tuple[str, Expr]:
     """An argument as it is computed: a probability that is written `sigmoid(x)` is given by its logit x, from which
     nothing is lost where rounding makes it 1."""
     logits = next((other for other, _ in parameter.alternatives if other.endswith("logits")), None)
-    if name != parameter.name or logits is None or not isinstance(expr, Builtin):
-        return name, expr
-    called = ALIASES.get(expr.function, expr.function)
-    return (logits, expr.args[0]) if called == "sigmoid" else (name, expr)
+    x = _within_sigmoid(expr)
+    return (name, expr) if name != parameter.name or logits is None or x is None else (logits, x)
+
+
+def _within_sigmoid(expr: Expr) -> Expr | None:
+    """The x of `sigmoid(x)`, its axes where those of the expression are; None of anything else."""
+    if isinstance(expr, Arrange):
+        x = _within_sigmoid(expr.base)
+        return None if x is None else replace(expr, base=x)
+    called = isinstance(expr, Builtin) and ALIASES.get(expr.function, expr.function) == "sigmoid"
+    return expr.args[0] if called else None
 
 
 def take_groups(cell: Cell, groups: Cell) -> Cell:
