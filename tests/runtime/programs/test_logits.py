@@ -35,7 +35,7 @@ object Row : FinSet 2
 object Item : FinSet 3
 program p : Row -> Row
     sample mu[r : Row] <- Normal(0.0, 50.0)
-    observe y[i : Item, r : Row] <- {family}
+    observe y[r : Row, i : Item] <- {family}
     return mu
 """
 
@@ -44,7 +44,7 @@ program p : Row -> Row
 def test_it_does_where_the_steps_axes_stand_otherwise(family: str) -> None:
     model = loads(ARRANGED.format(family=family)).morphism
     mu = torch.tensor([45.0, 41.0], dtype=torch.float64)
-    density = trace(model, None, {"y": torch.zeros(3, 2).double(), "mu": mu}).sites["y"].log_prob
+    density = trace(model, None, {"y": torch.zeros(2, 3).double(), "mu": mu}).sites["y"].log_prob
     assert density is not None
     successes = 2.0 if "Negative" in family else 1.0
     assert float(density.sum()) == pytest.approx(-3.0 * successes * (45.0 + 41.0), rel=1e-12)
