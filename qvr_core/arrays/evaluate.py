@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -90,19 +91,39 @@ def _number(x: Numbers) -> Numbers:
     return x.astype(np.int64) if x.dtype.kind == "b" else x
 
 
+FEW = 8
+"""Up to so many numbers are added one after the other, so that sums of slices are the same to the last bit."""
+
+
+def _reduced(step: Callable[[Numbers, Numbers], Numbers], x: Numbers, axis: int) -> Numbers:
+    """A sum, a maximum over an axis, which keeps one element: by whole slices where there are few, since numpy goes
+    over each handful of neighbouring numbers for itself: 5 to 10 times slower for three states."""
+    before = (slice(None),) * (axis % x.ndim)
+    return reduce(step, (x[(*before, slice(at, at + 1))] for at in range(x.shape[axis])))
+
+
+def _largest(x: Numbers, over: tuple[int, ...]) -> Numbers:
+    few = len(over) == 1 and 0 < x.shape[over[0]] < FEW
+    return _reduced(np.maximum, x, over[0]) if few else x.max(axis=over, keepdims=True)
+
+
+def _total(x: Numbers, over: tuple[int, ...]) -> Numbers:
+    few = len(over) == 1 and 0 < x.shape[over[0]] < FEW and x.dtype.kind != "b"
+    return _reduced(np.add, x, over[0]) if few else x.sum(axis=over, keepdims=True)
+
+
 def _logsumexp(x: Numbers, over: tuple[int, ...]) -> Numbers:
-    largest = x.max(axis=over, keepdims=True)
+    largest = _largest(x, over)
     largest = np.where(np.isinf(largest), 0.0, largest)
-    return np.log(np.exp(x - largest).sum(axis=over)) + largest.reshape(
-        [size for axis, size in enumerate(x.shape) if axis not in over]
-    )
+    found = np.log(_total(np.exp(x - largest), over)) + largest
+    return found.reshape([size for axis, size in enumerate(x.shape) if axis not in over])
 
 
 def _log_softmax(x: Numbers, axis: int) -> Numbers:
     if x.ndim == 0:
         return x - x
-    shifted = x - x.max(axis=axis, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    shifted = x - _largest(x, (axis,))
+    return shifted - np.log(_total(np.exp(shifted), (axis,)))
 
 
 def _place(x: Numbers, axis: int, start: int, step: int, size: int) -> Numbers:
@@ -221,9 +242,9 @@ _OPERATIONS: dict[str, Callable[[Sequence[Any], tuple[Any, ...], Shape], Any]] =
     "cat": lambda a, p, s: np.concatenate(a, p[0]),
     "diagonal": lambda a, p, s: np.diagonal(a[0], axis1=-2, axis2=-1),
     "diagonal_embed": lambda a, p, s: a[0][..., None] * np.eye(a[0].shape[-1]),
-    "sum": lambda a, p, s: a[0].sum(axis=p[0]),
+    "sum": lambda a, p, s: _total(a[0], p[0]).reshape(s),
     "prod": lambda a, p, s: a[0].prod(axis=p[0]),
-    "amax": lambda a, p, s: a[0].max(axis=p[0]),
+    "amax": lambda a, p, s: _largest(a[0], p[0]).reshape(s),
     "amin": lambda a, p, s: a[0].min(axis=p[0]),
     "logsumexp": lambda a, p, s: _logsumexp(a[0], p[0]),
     "log_softmax": lambda a, p, s: _log_softmax(a[0], *p),
