@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("qvr_core", "qvr_lsp")
-PARTS = {"pydantic_core": "pydantic"}
+PARTS = {"pydantic_core": "pydantic", "cycler": "matplotlib"}
 """Modules that another distribution documents as its own."""
 # HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.
 BY_NAME = {"h5netcdf", "h5py"}
@@ -29,7 +29,7 @@ def imports(path: Path) -> Iterator[str]:
 def declared() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["sample"], *extras["run"]]
+    requirements = [*project["dependencies"], *extras["sample"], *extras["run"], *extras["plots"]]
     names = {re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] for requirement in requirements}
     return {name.replace("-", "_") for name in names} - {project["name"].replace("-", "_")}
 

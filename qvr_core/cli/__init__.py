@@ -23,7 +23,7 @@ from qvr_core.runs.worker.command_engine import own_process
 
 COMMANDS = (
     *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "calibrate"),
-    *("sample", "summary", "report", "export", "play", "schema", "lsp"),
+    *("sample", "summary", "plot", "report", "export", "play", "schema", "lsp"),
 )
 
 

@@ -150,7 +150,7 @@ def compare(
 ) -> None:
     """Compare runs: predictive accuracy (elpd by PSIS-LOO), what differs in settings and programs, results, posteriors
     side by side."""
-    from qvr_core.cli.comparison import compared
+    from qvr_core.cli.written.comparison import compared
 
     runs = [drawn_from(run_id) for run_id in run_ids]
     compared(runs, as_json=as_json)

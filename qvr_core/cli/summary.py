@@ -46,16 +46,17 @@ def rows_of(run_id: str, names: str | None) -> tuple[list[PosteriorRow], str]:
     from qvr_core.data.column_names import listed, nearest
     from qvr_core.runs.record.files import DamagedFile
     from qvr_core.runs.record.protocol import Cancelled, Finished
+    from qvr_core.runs.record.roles import standardised
 
     run = drawn_from(run_id)
     try:
-        ending, text = run.ending(), run.job().text
+        ending, job = run.ending(), run.job()
     except (DamagedFile, OSError) as problem:
         stop(str(problem), 1)
     every = ending.posterior if isinstance(ending, Finished | Cancelled) else ()
     if not every:
         stop(f"run {run.run_id} is {run.status()} and left no posterior: qvr run nuts FILE", 1)
-    rows = chosen(every, names, text)
+    rows = chosen(every, names, standardised(job) if names is None else ())
     if not rows:
         sites = list(dict.fromkeys(site_of(row.name) for row in every))
         near = nearest(names or "", sites)

@@ -31,6 +31,7 @@ MEANT = {
     "qvr run nuts model.qvr": "cd other; qvr run nuts model.qvr",
     "qvr runs": "cd other; qvr runs",
     "qvr runs compare A B …": None,
+    "qvr plot RUN KIND": None,
     "qvr report RUN": None,
     "qvr sample": None,
     "qvr sample RUN": "cd other; qvr sample model",

@@ -1,1 +1,1 @@
-"""What commands write: diagnostics as text, chosen rows, small drawings."""
+"""What commands write: diagnostics as text, runs side by side, chosen rows, small drawings."""

@@ -1,0 +1,113 @@
+"""What a picture is drawn of: chosen numbers of a stored posterior, each a variable of its own, and data with draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
+from qvr_core.runs.figures.loo import called
+from qvr_core.runs.record.netcdf import read_netcdf
+from qvr_core.runs.record.store import RunDirectory
+
+Array = NDArray[Any]
+
+
+class NoPicture(Exception):
+    """A run cannot have this picture; the message says why, and what would have it."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An observed step: its data (n,), draws of them (draws, n), what its elements are called along its first axis, and
+    the place of each element on that axis."""
+
+    name: str
+    axis: str
+    labels: Array
+    places: Array
+    data: Array
+    drawn: Array
+
+    @property
+    def discrete(self) -> bool:
+        """Whether all data are whole numbers."""
+        return bool(np.all(self.data == np.round(self.data))) and bool(np.all(self.drawn == np.round(self.drawn)))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The groups of a run's posterior file, and the names of the numbers that were chosen, in their order."""
+
+    algorithm: str
+    tree: Tree
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: RunDirectory, names: Sequence[str]) -> Stored:
+        """Read a run.  Raises `DamagedFile`, OSError."""
+        run.check_posterior()
+        return cls(run.job().config.algorithm, read_netcdf(run.posterior), tuple(names))
+
+    def group(self, name: str) -> Dataset:
+        """A group; an empty one where the run has none."""
+        return self.tree.children.get(name, Dataset())
+
+    def chains(self) -> int:
+        """How many chains there are: 1 of a fit by svi."""
+        return self.group("posterior").sizes.get("chain", 0)
+
+    def numbers(self, group: str, most: int) -> dict[str, Array]:
+        """The draws (chains, draws) of the first `most` chosen numbers that a group has, by name."""
+        wanted, found = set(self.names), dict[str, Array]()
+        sites = {name.partition("[")[0] for name in self.names}
+        for site, values in self.group(group).data_vars.items():
+            if site in sites:
+                found |= {name: draws for name, draws in _elements(site, values) if name in wanted}
+        return {name: found[name] for name in [one for one in self.names if one in found][:most]}
+
+    def labels(self, of: str | None) -> tuple[str, ...] | None:
+        """The labels of a set along which something is stored; None where it has none."""
+        coords = [group.coords[of] for group in self.tree.children.values() if of is not None and of in group.coords]
+        named = next((one for one in coords if one.dtype == object), None)
+        return None if named is None else tuple(map(str, named.tolist()))
+
+    def observed(self, source: str) -> list[Observed]:
+        """Each observed step that has both data and draws in the group `source`; cells without data are left out."""
+        data, drawn = self.group("observed_data"), self.group(source)
+        steps = list[Observed]()
+        for name, values in data.data_vars.items():
+            if name not in drawn.data_vars or drawn[name].shape[2:] != values.shape:
+                continue
+            each = drawn[name].values.reshape(-1, values.size).astype(np.float64)
+            flat = np.asarray(values.values, np.float64).ravel()
+            kept = np.isfinite(flat) & np.isfinite(each).any(0)
+            axis = values.dims[0] if values.dims else ""
+            labels = values.coords.get(axis, np.arange(values.shape[0] if values.dims else 1))
+            places = np.indices(values.shape)[0].ravel() if values.dims else np.zeros(1, np.int64)
+            steps.append(Observed(name, axis, np.asarray(labels), places[kept], flat[kept], each[:, kept]))
+        return [step for step in steps if step.data.size]
+
+
+def _elements(site: str, values: Variable) -> Iterator[tuple[str, Array]]:
+    flat = values.values.reshape(*values.shape[:2], -1)
+    yield from ((name, flat[:, :, at]) for at, name in enumerate(called(site, values)))
+
+
+def scalars(groups: Mapping[str, Mapping[str, Array]], statistics: Dataset | None = None) -> Any:
+    """An xarray.DataTree of numbers: {group: {name: (chains, draws)}}, with the statistics of the sampler."""
+    import xarray
+
+    def grouped(values: Mapping[str, Array]) -> Any:
+        shape = next(iter(values.values())).shape
+        named = {name: (("chain", "draw"), draws) for name, draws in values.items()}
+        return xarray.Dataset(named, coords={"chain": range(shape[0]), "draw": range(shape[1])})
+
+    tree = {f"/{name}": grouped(values) for name, values in groups.items() if values}
+    if statistics is not None and statistics.data_vars:
+        tree["/sample_stats"] = statistics.to_xarray()
+    return xarray.DataTree.from_dict(tree)

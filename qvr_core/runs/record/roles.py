@@ -1,0 +1,80 @@
+"""What names of a program are for, read off its dependence graph: standardised helpers, and what is predicted last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qvr_core.dependence.graph import DETERMINISTIC, LET, PREDICTED, dependence_graph
+from qvr_core.runs.record.program import analysed
+from qvr_core.runs.record.protocol import Job
+from qvr_core.semantics.types.model.expressions import Constant, Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import SampleModel
+from qvr_core.semantics.types.walk import sites
+
+
+def program_of(job: Job) -> tuple[Model, Program] | None:
+    """The model of a run's text and its program; None where the text has no such program any more."""
+    model = analysed(job).model
+    found = model.programs.get(job.program or "")
+    return None if found is None else (model, found)
+
+
+def standardised(job: Job) -> frozenset[str]:
+    """Plates of `Normal(0, 1)` that only deterministic steps read: these give the draws their scale, and are what is
+    of interest."""
+    found = program_of(job)
+    if found is None:
+        return frozenset()
+    model, program = found
+    graph = dependence_graph(program, model)
+    helpers = set[str]()
+    for site in sites(program.steps, SampleModel):
+        readers = set(graph.successors(site.name)) if site.name in graph else set[str]()
+        computed = {graph.nodes[name]["kind"] for name in readers} <= DETERMINISTIC
+        if readers and computed and graph.nodes[site.name]["plates"] and _standard_normal(site.draw):
+            helpers.add(site.name)
+    return frozenset(helpers)
+
+
+def _standard_normal(draw: object) -> bool:
+    if not isinstance(draw, FamilyDraw) or draw.family != "Normal":
+        return False
+    arguments: Mapping[str, Expr] = dict(draw.args)
+    given = tuple(one.value if isinstance(one, Constant) else None for one in arguments.values())
+    return given == (0, 1)
+
+
+def predicted_last(job: Job) -> frozenset[str]:
+    """Predicted steps, and lets of them, that no further step reads: the forecasts themselves, not their parts."""
+    found = program_of(job)
+    if found is None:
+        return frozenset()
+    model, program = found
+    graph = dependence_graph(program, model)
+    predicted = {name for name in graph if graph.nodes[name]["kind"] == PREDICTED}
+    later = set(predicted)
+    for name in graph:
+        if graph.nodes[name]["kind"] == LET and later & _before(graph, name):
+            later.add(name)
+    return frozenset(name for name in later if not set(graph.successors(name)) - {name})
+
+
+def _before(graph: object, name: str) -> set[str]:
+    import networkx as nx
+
+    assert isinstance(graph, nx.DiGraph)
+    return set(nx.ancestors(graph, name))
+
+
+def labels_of(job: Job) -> dict[str, str]:
+    """The sets that the values of data names are elements of, by data name."""
+    from qvr_core.data.needs import needs_of
+
+    found = program_of(job)
+    if found is None:
+        return {}
+    needs = needs_of(found[1]).data
+    return {need.name: need.values.name for need in needs if need.values is not None and need.values.name is not None}

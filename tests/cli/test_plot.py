@@ -1,0 +1,210 @@
+"""`qvr plot`: pictures of a run, their labels, and what is said where a run cannot have one."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from qvr_core.cli import app
+from qvr_core.runs.pictures.look import between, theme
+from qvr_core.runs.pictures.posteriors import POSTERIORS
+from qvr_core.runs.pictures.predictions import predictive, series, statistics
+from qvr_core.runs.pictures.stored import Stored
+from qvr_core.runs.record.protocol import Job
+from qvr_core.runs.record.roles import predicted_last, standardised
+from qvr_core.runs.record.store import RunStore
+from tests.patience import HANG
+
+PROGRAM = """\
+object Row : FinSet _
+object Group : {north, south}
+object Ahead : FinSet 4
+
+program p : Row -> Row
+    data g : Row -> Group
+    data x, y, count : Row
+    sample b_x <- Normal(0.0, 2.0)
+    sample sd <- HalfNormal(1.0)
+    sample z[k : Group] <- Normal(scale=1.0, loc=0.0)
+    let u[k : Group] = sd * z[k]
+    sample sigma <- HalfNormal(1.0)
+    sample rate <- Exponential(1.0)
+    observe y[i : Row] <- Normal(b_x * x[i] + u[g[i]], sigma)
+    observe count[i : Row] <- Poisson(rate)
+    predict shock[h : Ahead] <- Normal(0.0, sigma)
+    let later[h : Ahead] = y[-1] + sum(shock[j] for j : Ahead if j <= h)
+    return y
+
+export p
+"""
+ROWS = [("north" if i % 2 else "south", i / 10, 0.3 * i / 10 + (i * 7 % 5) / 5, i % 4) for i in range(40)]
+
+
+def qvr(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of chains, `nuts`, and one of a guide, `svi`."""
+    made = tmp_path_factory.mktemp("plot")
+    (made / "p.qvr").write_text(PROGRAM)
+    lines = [",".join(map(str, row)) for row in ROWS]
+    (made / "d.csv").write_text("g,x,y,count\n" + "\n".join(lines) + "\n")
+    (made / "qvr.toml").write_text('[run.p]\ndata = "csv:d.csv"\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        done = qvr("run", "svi", "p.qvr", "--steps", "50")
+        assert done.exit_code == 0, done.output
+        (made / "svi").write_text(RunStore(made).open("last").run_id)
+        done = qvr("run", "nuts", "p.qvr", "--warmup", "150", "--samples", "150", "--chains", "2", "--seed", "1")
+        assert done.exit_code == 0, done.output
+    return made
+
+
+@pytest.fixture(autouse=True)
+def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def labels(*arguments: str, run: str = "last") -> list[str]:
+    """The texts of a picture, as SVG has them."""
+    drawn = qvr("plot", run, *arguments, "-o", "picture.svg")
+    assert drawn.exit_code == 0, drawn.output
+    return re.findall(r"<text[^>]*>([^<]*)</text>", Path("picture.svg").read_text(encoding="utf-8"))
+
+
+def text(result: Result) -> str:
+    return " ".join((result.output + result.stderr).split())
+
+
+@pytest.mark.parametrize("kind", ["posterior", "trace", "rank", "forest", "prior"])
+def test_numbers_are_labelled_and_helpers_are_left_out(kind: str) -> None:
+    shown = labels(kind)
+    assert {"b_x", "sd", "u[north]", "u[south]", "sigma", "rate"} <= set(shown)
+    assert not any(label.startswith("z[") for label in shown)
+    assert {one for one in labels(kind, "--vars", "z,b_*") if "[" in one or one[0] == "b"} >= {"z[north]", "b_x"}
+
+
+def test_every_kind_is_written() -> None:
+    for kind in ("pairs", "energy", "loo", "ppc", "series"):
+        drawn = qvr("plot", "p", kind)
+        assert drawn.exit_code == 0 and f"wrote {kind}.png" in drawn.output, text(drawn)
+        assert Path(f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_mean_and_the_interval_stand_below_a_density() -> None:
+    row = qvr("summary", "last", "--vars", "b_x", "--format", "csv").output.splitlines()[1].split(",")
+    mean, low, high = (f"{float(one):.3g}" for one in (row[1], row[3], row[5]))
+    assert f"mean {mean}, 90 % from {low} to {high}".replace("-", "−") in labels("posterior", "--vars", "b_x")
+
+
+def test_predictions_by_group_and_by_statistic() -> None:
+    shown = labels("ppc", "--vars", "y", "--by", "g")
+    assert {"north", "south", "data"} <= set(shown)
+    wrong = qvr("plot", "last", "ppc", "--by", "h")
+    assert wrong.exit_code == 1 and "has no groups `h`" in text(wrong) and "`g`" in text(wrong)
+    means = labels("ppc", "--vars", "y", "--stat", "mean,max")
+    assert any(one.startswith(f"data {np.mean([row[2] for row in ROWS]):.3g};") for one in means)
+    zeros = labels("ppc", "--vars", "count", "--stat", "zeros")
+    assert any(one.startswith("data 0.25;") for one in zeros)
+    unknown = qvr("plot", "last", "ppc", "--stat", "meen")
+    assert unknown.exit_code == 1 and "did you mean `mean`?" in text(unknown)
+
+
+def test_a_series_goes_on_with_what_is_predicted_last() -> None:
+    shown = labels("series", "--vars", "y")
+    assert "`later`, predicted" in shown and not any("shock" in one for one in shown)
+    assert "`shock`, predicted" in labels("series", "--vars", "y,shock")
+    assert not any("predicted" in one for one in labels("series", "--prior"))
+
+
+def test_a_page_has_both_themes_and_fetches_nothing() -> None:
+    assert qvr("plot", "last", "forest", "-o", "forest.html").exit_code == 0
+    page = Path("forest.html").read_text(encoding="utf-8")
+    assert page.count("<svg ") == 2 and "prefers-color-scheme: dark" in page and 'aria-label="Posterior means' in page
+    assert not re.search(r'(?:src|href|url)\s*[=(]\s*"?(?!#|"#)|<script|@import', page.replace("url(#", "#"))
+    plain, dark = labels("forest"), labels("forest", "--dark")
+    assert plain == dark and "#16191d" in Path("picture.svg").read_text(encoding="utf-8")
+
+
+def test_what_a_run_cannot_have_is_said() -> None:
+    svi = Path("svi").read_text()
+    for kind in ("trace", "rank", "energy"):
+        refused = qvr("plot", svi, kind)
+        assert refused.exit_code == 1 and "a fit by svi has none" in text(refused), text(refused)
+    for kind in ("posterior", "forest", "pairs", "ppc", "loo"):
+        assert qvr("plot", svi, kind).exit_code == 0, kind
+    assert "`--stat`" not in text(qvr("plot", "last", "loo", "--stat", "mean"))
+    assert qvr("plot", "last", "trace", "--by", "g").exit_code == 2
+    assert qvr("plot", "last", "trace", "-o", "trace.gif").exit_code == 2
+    few = qvr("plot", "last", "pairs", "--vars", "sigma")
+    assert few.exit_code == 1 and "two numbers" in text(few)
+
+
+def test_without_the_extra_the_command_that_brings_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    refused = qvr("plot", "last", "posterior")
+    assert refused.exit_code == 1 and f"{sys.executable} -m pip install 'qvr-lsp[plots]'" in text(refused)
+
+
+PROBE = """
+import sys
+from qvr_core.cli import app
+for kind in ("posterior", "ppc", "loo", "series"):
+    app(["plot", "last", kind, "-o", f"probe_{kind}.png"], standalone_mode=False)
+app(["plot", "last", "loo", "--pit", "-o", "probe_pit.png"], standalone_mode=False)
+sys.exit("torch" in sys.modules)
+"""
+
+
+@pytest.mark.process
+def test_pictures_load_no_torch() -> None:
+    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=HANG, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_legend_hides_nothing_and_one_far_draw_flattens_nothing(folder: Path) -> None:
+    run = RunStore(folder).open("last")
+    stored = Stored.of(run, ["b_x", "sd", "u[north]", "u[south]", "sigma", "rate"])
+    steps = stored.observed("posterior_predictive")
+    draws = {kind: (lambda kind=kind: POSTERIORS[kind](stored)) for kind in POSTERIORS}
+    draws |= {
+        "ppc": lambda: predictive(steps[:1], "posterior"),
+        "bars": lambda: predictive(steps[1:], "posterior"),
+        "stat": lambda: statistics(steps, ["mean"], "posterior"),
+        "series": lambda: series(steps, [], "posterior"),
+    }
+    for kind, draw in draws.items():
+        with theme(dark=False):
+            figure = draw()
+            figure.canvas.draw()
+            legends = [one.get_window_extent() for one in figure.legends]
+            panels = [axes.get_tightbbox() for axes in figure.axes if axes.get_visible()]
+            hidden = [one for one in legends for panel in panels if panel is not None and one.overlaps(panel)]
+            assert not hidden, kind
+            width = figure.bbox.width
+            assert all(one.x0 >= -1 and one.x1 <= width + 1 for one in legends), kind
+    values = np.append(np.linspace(0, 1, 2000), 1e6)
+    assert between(values)[1] < 2
+
+
+def job(program: str) -> Job:
+    given = {"run_id": "", "directory": "", "path": "p.qvr", "text": program, "program": "p"}
+    return Job.model_validate({**given, "config": {"algorithm": "nuts"}})
+
+
+def test_helpers_are_known_by_the_model() -> None:
+    assert standardised(job(PROGRAM)) == {"z"} and predicted_last(job(PROGRAM)) == {"later"}
+    wide = PROGRAM.replace("scale=1.0, loc=0.0", "0.0, 2.0")
+    assert not standardised(job(wide))
+    read = PROGRAM.replace("u[g[i]], sigma", "z[g[i]], sigma")
+    assert not standardised(job(read)), "what the data read is of interest itself"
