@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from html import escape
@@ -30,7 +31,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bottom: 1px solid var(--line) }
 h3 { font-size: 1rem; margin-bottom: 0 }
 .soft, figcaption { color: var(--soft) } .bad { color: var(--bad) } .good { color: var(--good) }
-pre { background: var(--code); padding: .8rem; overflow-x: auto; font-size: .85rem }
+pre { background: var(--code); padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem }
 .wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left } td:first-child { font-family: ui-monospace, monospace }
@@ -39,6 +40,8 @@ figure { margin: 1rem 0 } figure svg { max-width: 100%; height: auto } svg text 
 .interval, .band { stroke: var(--mark); stroke-width: 2 } .mean { fill: var(--mark) }
 .chain { fill: none; stroke-width: .8; opacity: .8 } .c0 { stroke: #4c8bd6 } .c1 { stroke: #d9822b }
 .c2 { stroke: #3f9e5f } .c3 { stroke: #b65fc2 } .c4 { stroke: #c4544d } .c5 { stroke: #7d8590 }
+@media (max-width: 800px) { body { padding: .8rem } th, td { padding: .1rem .28rem; font-size: .82rem }
+  td svg { width: 84px } pre { font-size: .76rem } }
 .diverged { stroke: var(--bad); stroke-width: 1.5 }
 """
 MOST_ROWS = 200
@@ -52,8 +55,8 @@ def report(
         None, "--vars", metavar="NAMES", help="Names or patterns between commas, as `b_*,sigma`; else all that vary."
     ),
 ) -> None:
-    """Write one HTML page of a run: command, program, data, checks, posterior, traces, predictions against the data,
-    LOO, versions.  It opens from the disk and fetches nothing."""
+    """Write one HTML page of a run: program, diagram, data, prior, checks, posterior, predictions against the data,
+    LOO, traces, command, versions.  It opens from the disk and fetches nothing."""
     from qvr_core.cli.runs import drawn_from
     from qvr_core.cli.summary import rows_of
     from qvr_core.runs.record.files import DamagedFile
@@ -77,19 +80,24 @@ def report(
 def _page(
     run: RunDirectory, job: Job, ending: Finished, rows: list[PosteriorRow], summary: Summary | None
 ) -> Iterator[str]:
+    from qvr_core.diagrams.page_svg import STYLE as DIAGRAM
+
     name = escape(f"{job.program or Path(job.path).stem} · {job.config.algorithm.upper()}")
     yield f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{STYLE}</style></head><body><main>\n<h1>{name}</h1>\n"
+    yield f"<style>{STYLE}{DIAGRAM}</style></head><body><main>\n<h1>{name}</h1>\n"
     kind = "bad" if any(one.grave for one in ending.checks) else "good"
     yield f'<p class="{kind}">{escape(ending.verdict())}</p>\n<p class="soft">{escape(run.run_id)}</p>\n'
+    yield f"<h2>Program</h2>\n<pre>{escape(job.text)}</pre>\n"
+    yield from _diagram(job)
+    yield from _data(run)
+    yield from _predictions(summary, prior=True)
     yield from _checks(ending)
     yield from _posterior(rows, summary)
-    yield from _predictions(summary)
+    yield from _predictions(summary, prior=False)
     yield from _loo(run)
     yield from _traces(rows, summary)
-    yield f"<h2>Program</h2>\n<pre>{escape(job.text)}</pre>\n"
-    yield from _provenance(run, job)
+    yield from _command(job)
     yield "</main></body></html>\n"
 
 
@@ -122,16 +130,20 @@ def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[st
     yield "</tbody></table></div>\n"
 
 
-def _predictions(summary: Summary | None) -> Iterator[str]:
+def _predictions(summary: Summary | None, *, prior: bool) -> Iterator[str]:
+    """The data beside what the prior, or the posterior, draws of them."""
     from qvr_core.cli.written.drawings import against_data
 
-    if summary is None or not summary.predictive:
+    source = "prior" if prior else "posterior"
+    drawn = [(one, one.prior if prior else one.posterior) for one in (summary.predictive if summary else ())]
+    drawn = [(one, band) for one, band in drawn if band is not None]
+    if not drawn:
         return
-    yield "<h2>Data and what the posterior draws</h2>\n"
-    for one in summary.predictive:
-        outside = f"; {one.posterior.outside:.1%} of the drawn values lie outside" if one.posterior else ""
-        yield f"<figure>{against_data(one)}<figcaption>{escape(one.name)}: bars are shares of the data, points "
-        yield f"the mean over draws, lines from 5 to 95 %{outside}</figcaption></figure>\n"
+    yield f"<h2>Data and what the {source} draws</h2>\n"
+    for one, band in drawn:
+        yield f"<figure>{against_data(one, band, source)}<figcaption>{escape(one.name)}: bars are shares of the data, "
+        yield "points the mean over draws, lines from 5 to 95 %; "
+        yield f"{band.outside:.1%} of the drawn values lie outside</figcaption></figure>\n"
 
 
 def _loo(run: RunDirectory) -> Iterator[str]:
@@ -163,17 +175,57 @@ def _traces(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
             yield f"<figure><figcaption>{escape(name)}</figcaption>{picture}</figure>\n"
 
 
-def _provenance(run: RunDirectory, job: Job) -> Iterator[str]:
+def _diagram(job: Job) -> Iterator[str]:
+    """The program's graph, laid out here; a network's is too large for a page."""
+    from qvr_core import diagrams
+    from qvr_core.diagrams.page_svg import LEGEND, to_page_svg
+    from qvr_core.runs.record.program import analysed
+
+    try:
+        graph = diagrams.build(analysed(job), job.program)
+    except diagrams.NoDiagram:
+        return
+    picture = to_page_svg(graph, f"what depends on what in {job.program}")
+    yield f'<figure class="wide" tabindex="0">{picture}<figcaption>{LEGEND}</figcaption></figure>\n'
+
+
+def _command(job: Job) -> Iterator[str]:
     from qvr_core import __version__
+
+    given = job.config.model_dump(mode="json", exclude_defaults=True, exclude={"algorithm"})
+    settings = "".join(f"\n{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())
+    command = f"qvr run {job.config.algorithm} {os.path.relpath(job.path)}"
+    yield f"<h2>Command and settings</h2>\n<pre>{escape(command + settings)}</pre>\n"
+    yield f'<p class="soft">qvr-lsp {escape(__version__)}, {escape(_versions())}</p>\n'
+
+
+def _data(run: RunDirectory) -> Iterator[str]:
+    """Where data are from; of each thing that the program read, how many numbers there are, and where they lie."""
     from qvr_core.runs.record.protocol import Started
 
-    data = next((event.data for event in run.events() if isinstance(event, Started)), "")
-    given = job.config.model_dump(mode="json", include=job.config.model_fields_set - {"algorithm"})
-    settings = "".join(f" {escape(key)} = {escape(str(value))}\n" for key, value in given.items())
-    yield f"<h2>Data</h2>\n<p>{escape(data)}</p>\n"
-    command = f"qvr run {job.config.algorithm} {os.path.relpath(job.path)}"
-    yield f"<h2>How it was made</h2>\n<pre>{escape(command)}\n{settings}</pre>\n"
-    yield f'<p class="soft">qvr-lsp {escape(__version__)}, {escape(_versions())}</p>\n'
+    said = next((event.data for event in run.events() if isinstance(event, Started)), "")
+    yield f"<h2>Data</h2>\n<p>{escape(said)}</p>\n"
+    try:
+        import numpy as np
+
+        from qvr_core.runs.record.netcdf import read_netcdf
+
+        tree = read_netcdf(run.posterior, ("observed_data", "constant_data"))
+    except (ModuleNotFoundError, FileNotFoundError):
+        return
+    columns = ("name", "numbers", "missing", "least", "mean", "largest")
+    heads = "".join(f'<th scope="col">{head}</th>' for head in columns)
+    yield f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>\n'
+    for group in tree.children.values():
+        for name, values in group.data_vars.items():
+            numbers = np.asarray(values.values, np.float64).ravel()
+            there = numbers[np.isfinite(numbers)]
+            figures = (there.min(), there.mean(), there.max()) if there.size else ()
+            shown = "".join(f"<td>{one:.4g}</td>" for one in figures) or "<td></td>" * 3
+            over = f" over {escape(' · '.join(values.dims))}" if values.dims else ""
+            missing = numbers.size - there.size
+            yield f"<tr><td>{escape(name)}</td><td>{numbers.size:,}{over}</td><td>{missing:,}</td>{shown}</tr>\n"
+    yield "</tbody></table></div>\n"
 
 
 def _versions() -> str:

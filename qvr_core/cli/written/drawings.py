@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from math import isfinite
 
-from qvr_core.runs.record.summary import ChainDraws, Density, Predictive
+from qvr_core.runs.record.summary import Band, ChainDraws, Density, Predictive
 
 
 def density(of: Density, q05: float | None, q95: float | None, label: str) -> str:
@@ -39,7 +39,7 @@ def _steps(counts: Sequence[float], most: float, width: float, height: float) ->
 
 def trace(chains: Sequence[ChainDraws], at: int, label: str) -> str:
     """The draws of each chain in their order; a mark at the foot where one diverged."""
-    width, height = 560, 90
+    width, height, beside = 500, 90, 60
     known = [value for chain in chains for row in chain.values[at : at + 1] for value in row if value is not None]
     known = [value for value in known if isfinite(value)]
     if not known:
@@ -61,14 +61,14 @@ def trace(chains: Sequence[ChainDraws], at: int, label: str) -> str:
             for one in chain.diverging
             if one < len(chain.draws)
         ]
-    return _svg(width, height, "".join(body), f"draws of {label}, from {low:.4g} to {high:.4g}")
+    body += [f'<text x="{width + 6}" y="{y}">{end:.3g}</text>' for y, end in ((12, high), (height - 6, low))]
+    return _svg(width + beside, height, "".join(body), f"draws of {label}, from {low:.4g} to {high:.4g}")
 
 
-def against_data(of: Predictive) -> str:
-    """Shares of the data in bins, and of what the posterior draws: the mean over draws in its 5 to 95 % band."""
+def against_data(of: Predictive, band: Band, source: str) -> str:
+    """Shares of the data in bins, and of what the `source` draws: the mean over draws in its 5 to 95 % band."""
     width, height, foot = 560, 200, 18
-    band = of.posterior
-    most = max([*of.observed, *(band.high if band else ()), 1e-9])
+    most = max([*of.observed, *band.high, 1e-9])
     plot = height - foot
     step = width / max(len(of.observed), 1)
     body = list[str]()
@@ -78,17 +78,16 @@ def against_data(of: Predictive) -> str:
             f'<rect class="data" x="{at * step + 1:.1f}" y="{plot - tall:.1f}" width="{max(step - 2, 0.5):.1f}" '
             f'height="{tall:.1f}"/>'
         )
-    if band is not None:
-        for at, (low, mean, high) in enumerate(zip(band.low, band.mean, band.high, strict=False)):
-            x = (at + 0.5) * step
-            body.append(
-                f'<line class="band" x1="{x:.1f}" x2="{x:.1f}" y1="{plot * (1 - low / most):.1f}" '
-                f'y2="{plot * (1 - high / most):.1f}"/><circle class="mean" cx="{x:.1f}" '
-                f'cy="{plot * (1 - mean / most):.1f}" r="2.5"/>'
-            )
+    for at, (low, mean, high) in enumerate(zip(band.low, band.mean, band.high, strict=False)):
+        x = (at + 0.5) * step
+        body.append(
+            f'<line class="band" x1="{x:.1f}" x2="{x:.1f}" y1="{plot * (1 - low / most):.1f}" '
+            f'y2="{plot * (1 - high / most):.1f}"/><circle class="mean" cx="{x:.1f}" '
+            f'cy="{plot * (1 - mean / most):.1f}" r="2.5"/>'
+        )
     body.append(f'<text x="0" y="{height - 4}">{of.low:.4g}</text>')
     body.append(f'<text x="{width}" y="{height - 4}" text-anchor="end">{of.high:.4g}</text>')
-    return _svg(width, height, "".join(body), f"{of.name}: data and what the posterior draws")
+    return _svg(width, height, "".join(body), f"{of.name}: data and what the {source} draws")
 
 
 def _svg(width: float, height: float, body: str, label: str) -> str:
