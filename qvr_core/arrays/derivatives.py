@@ -62,6 +62,21 @@ def _less(term: float, x: Array) -> Array:
 
 # ---------------------------------------------------------------- numbers one by one
 
+FAR = -50.0
+"""Below it φ(x) / Φ(x) is computed by its series: two logarithms of x² / 2 each leave no digits in their difference."""
+
+
+def _inverse_mills_ratio(x: Array, log_cdf: Array) -> Array:
+    """φ(x) / Φ(x), in the far tail by the asymptotic series of Φ (Abramowitz & Stegun 26.2.12)."""
+    far = p("minimum", x, x.graph.constant(FAR))
+    z = p("div", x.graph.constant(1.0), p("square", far))
+    series = _plus(_times(z, 105.0), -15.0)
+    for coefficient in (3.0, -1.0, 1.0):
+        series = _plus(p("mul", series, z), coefficient)
+    near = _times(p("exp", p("sub", _times(p("square", x), -0.5), log_cdf)), 1.0 / math.sqrt(2.0 * math.pi))
+    return p("where", p("lt", x, x.graph.constant(FAR)), p("div", p("neg", far), series), near)
+
+
 Slope = Callable[[Array, Array], Array]
 _SLOPES: dict[str, Slope] = {
     "exp": lambda x, y: y,
@@ -82,9 +97,7 @@ _SLOPES: dict[str, Slope] = {
     "sigmoid": lambda x, y: p("mul", y, _less(1.0, y)),
     "softplus": lambda x, y: p("sigmoid", x),
     "log_sigmoid": lambda x, y: p("sigmoid", p("neg", x)),
-    "log_ndtr": lambda x, y: _times(
-        p("exp", p("sub", _times(p("square", x), -0.5), y)), 1.0 / math.sqrt(2.0 * math.pi)
-    ),
+    "log_ndtr": _inverse_mills_ratio,
     "i0e": lambda x, y: p("sub", p("i1e", x), p("mul", p("sign", x), y)),
 }
 """dy/dx, by x and y."""

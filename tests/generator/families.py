@@ -267,16 +267,16 @@ def _table() -> list[Family]:
         return float(gammainc(x + 1.0, r))
 
     def negative_lower(x: float, r: float, p: float) -> float:
-        return float(betaincc(x + 1.0, r, p))
+        return float(betainc(r, x + 1.0, rest(p)))
 
     def negative_upper(x: float, r: float, p: float) -> float:
-        return float(betainc(x + 1.0, r, p))
+        return float(betainc(x + 1.0, r, p) if p < 0.5 else betaincc(r, x + 1.0, rest(p)))
 
     def binomial_lower(x: float, n: float, p: float) -> float:
-        return float(betaincc(x + 1.0, n - x, p))
+        return float(betainc(n - x, x + 1.0, rest(p)))
 
     def binomial_upper(x: float, n: float, p: float) -> float:
-        return float(betainc(x + 1.0, n - x, p))
+        return float(betainc(x + 1.0, n - x, p) if p < 0.5 else betaincc(n - x, x + 1.0, rest(p)))
 
     half = (("scale", "positive"),)
     rows = [

@@ -2,22 +2,16 @@
 import type { Middleware } from "vscode-languageclient";
 import type { DiagramPanels } from "./diagram/panel";
 import type { RunRequest } from "./protocol";
-import type { Runs } from "./runs/runs";
 
 interface Features {
-  runs: Runs | undefined;
+  runs: { ask(wanted: RunRequest): unknown } | undefined;
   diagrams: Pick<DiagramPanels, "show"> | undefined;
-  /** Says why nothing runs here; undefined where it does. */
-  refuse?: () => void;
 }
 
 export function commandMiddleware(features: () => Features): Middleware {
   return {
     executeCommand: async (command, args: unknown[], next) => {
-      const { runs, diagrams, refuse } = features();
-      if (command === "qvr.run" && refuse) {
-        return refuse();
-      }
+      const { runs, diagrams } = features();
       if (command === "qvr.run" && runs) {
         return runs.ask(args[0] as RunRequest);
       }

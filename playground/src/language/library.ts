@@ -1,5 +1,5 @@
 /** Texts that come with the page: examples with their data, and the library that programs import. */
-import type { Data } from "../sampling/request";
+import type { Data } from "../../../vscode-extension/src/web/sampling/request";
 
 export interface Text {
   /** The heading that it stands under, '' for none. */

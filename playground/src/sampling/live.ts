@@ -1,8 +1,8 @@
 /** The posterior as one types: short chains once the typing rests, for so many seconds; a line says how they stand. */
 import type * as monaco from "monaco-editor/editor/editor.api.js";
 import { el } from "../../../vscode-extension/webviews/dom";
-import type { Answer, Asked, Finished } from "./request";
-import type { Sampler } from "./sampler";
+import type { Answer, Asked, Finished } from "../../../vscode-extension/src/web/sampling/request";
+import type { Sampler } from "../../../vscode-extension/src/web/sampling/sampler";
 
 const PAUSE_MS = 300;
 const BUDGET_MS = 2_000;

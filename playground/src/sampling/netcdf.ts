@@ -1,6 +1,6 @@
 /** The draws of a run as a NetCDF file like `posterior.nc`, for ArviZ and xarray.  A script of its own, fetched at the click: it holds HDF5. */
 import { File, FS, type Group, ready } from "h5wasm";
-import type { Finished } from "./request";
+import type { Finished } from "../../../vscode-extension/src/web/sampling/request";
 
 const PATH = "posterior.nc";
 /** Columns of what transitions report, under ArviZ's names. */

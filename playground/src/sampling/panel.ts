@@ -3,8 +3,9 @@ import * as monaco from "monaco-editor/editor/editor.api.js";
 import { el } from "../../../vscode-extension/webviews/dom";
 import { part, say } from "../page/elements";
 import { LiveSampling } from "./live";
-import type { Answer, Asked, Data, Finished, Row } from "./request";
-import { Sampler } from "./sampler";
+import type { Answer, Asked, Data, Finished } from "../../../vscode-extension/src/web/sampling/request";
+import { Sampler } from "../../../vscode-extension/src/web/sampling/sampler";
+import { HEADS, cellsOf, csvOf, endOf, short } from "../../../vscode-extension/src/web/sampling/words";
 
 const CHAINS = 4;
 const MOST_SHOWN = 400;
@@ -32,7 +33,7 @@ export class Sampling {
   private readonly pane = el("section", { id: "sampling", "aria-label": "Sampling", hidden: true });
   private readonly diagram = part<HTMLIFrameElement>("diagram");
   private data: Data = NO_DATA;
-  private readonly sampler = new Sampler();
+  private readonly sampler = new Sampler(() => new Worker(new URL("server/sampling.js", document.baseURI), { name: "qvr-sampling" }));
   private readonly live: LiveSampling;
   private found: Finished | undefined;
   /** The text that was sampled. */
@@ -152,18 +153,13 @@ export class Sampling {
   };
 
   private finish(found: Finished): void {
-    const { chains, draws, divergences, sampled, rows } = found;
+    const { rows } = found;
     this.found = found;
     this.save.hidden = this.saveFile.hidden = false;
-    const diverged = divergences === 1 ? "1 divergence" : `${divergences || "no"} divergences`;
-    this.told.textContent = `${chains} × ${draws.toLocaleString("en")} draws in ${(sampled / 1_000).toFixed(2)} s, ${diverged}`;
+    this.told.textContent = endOf(found);
     const shown = rows.slice(0, MOST_SHOWN);
-    const heads = ["", "mean", "sd", "5 %", "50 %", "95 %", "R-hat", "ESS bulk", "ESS tail"];
-    const cells = ({ mean, sd, low, median, high, rHat, bulk, tail }: Row): string[] => [
-      ...[mean, sd, low, median, high].map(short), rHat.toFixed(3), bulk.toFixed(0), tail.toFixed(0),
-    ]; // prettier-ignore
-    const body = shown.map((row) => el("tr", {}, el("th", { scope: "row" }, row.name), ...cells(row).map((text) => el("td", {}, text))));
-    const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)));
+    const body = shown.map((row) => el("tr", {}, el("th", { scope: "row" }, row.name), ...cellsOf(row).map((text) => el("td", {}, text))));
+    const head = el("tr", {}, ...HEADS.map((text) => el("th", { scope: "col" }, text)));
     this.summary.replaceChildren(el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)));
     if (rows.length > shown.length) {
       this.summary.append(el("p", {}, `and ${(rows.length - shown.length).toLocaleString("en")} more, in the draws as csv`));
@@ -198,13 +194,7 @@ export class Sampling {
     if (!found) {
       return;
     }
-    const { chains, draws, rows, values } = found;
-    const quoted = rows.map(({ name }) => (name.includes(",") ? `"${name}"` : name));
-    const lines = [["chain", "draw", ...quoted].join(",")];
-    for (let at = 0; at < chains * draws; at += 1) {
-      lines.push([Math.floor(at / draws), at % draws, ...rows.map((_, place) => values[place * chains * draws + at])].join(","));
-    }
-    saved(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }), "draws.csv");
+    saved(new Blob([csvOf(found)], { type: "text/csv" }), "draws.csv");
   }
 
   private async downloadFile(): Promise<void> {
@@ -214,8 +204,7 @@ export class Sampling {
     }
     this.saveFile.disabled = true;
     try {
-      const { netcdf } = (await import(new URL("netcdf.js", document.baseURI).href)) as typeof import("./netcdf");
-      saved(new Blob([(await netcdf(found)) as BlobPart], { type: "application/x-netcdf" }), "posterior.nc");
+      saved(new Blob([(await this.sampler.reply({ netcdf: found })) as BlobPart], { type: "application/x-netcdf" }), "posterior.nc");
     } catch (error) {
       say(`The file could not be made (${error instanceof Error ? error.message : String(error)}). What writes it is fetched at the first click: is this machine online?`, "error");
     } finally {
@@ -228,8 +217,4 @@ function saved(content: Blob, name: string): void {
   const address = URL.createObjectURL(content);
   el("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
-function short(value: number): string {
-  return Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : Number(value.toPrecision(3)).toString();
 }

@@ -4,20 +4,21 @@
  */
 import "../server/classic";
 import { kept } from "../server/memory";
-import { pythonWith } from "../server/start";
+import { NOWHERE, moduleOf, pythonWith } from "../server/start";
+import type { Answer, Asked, Question, Replies, Row, ToWorker } from "../../../vscode-extension/src/web/sampling/request";
 import { Chains, type Parts, type Told } from "./chains";
-import type { Answer, Asked, Row } from "./request";
 
 interface Scope {
-  readonly location: { readonly href: string };
-  onmessage: ((event: { data: { run: Asked } | { cancel: true } }) => void) | null;
+  readonly location: { readonly href: string; readonly protocol: string };
+  onmessage: ((event: { data: ToWorker }) => void) | null;
   postMessage(message: Answer, moved?: Transferable[]): void;
 }
 
 type Python = Awaited<ReturnType<typeof pythonWith>>;
 
 const scope = globalThis as unknown as Scope;
-const base = new URL(".", scope.location.href).href;
+/** What stands in the folder, where the script was started from a blob and nothing may be fetched. */
+let files: Record<string, ArrayBuffer> | undefined;
 const FOLDER = "/data";
 /** Milliseconds of a slice; as long as a cancel may wait. */
 const SLICE_MS = 25;
@@ -27,12 +28,19 @@ let python: Promise<Python> | undefined;
 let cancelled = false;
 
 scope.onmessage = ({ data }) => {
-  if ("cancel" in data) {
+  if ("start" in data) {
+    files = data.start.files;
+  } else if ("cancel" in data) {
     cancelled = true;
-    return;
+  } else if ("question" in data) {
+    replied(data.question).then(
+      (reply) => data.port.postMessage({ reply }),
+      (error: unknown) => data.port.postMessage({ problem: words(error) }),
+    );
+  } else {
+    cancelled = false;
+    run(data.run).catch((error: unknown) => tell({ kind: "problem", text: words(error) }));
   }
-  cancelled = false;
-  run(data.run).catch((error: unknown) => tell({ kind: "problem", text: lastLine(error instanceof Error ? error.message : String(error)) }));
 };
 
 function tell(answer: Answer, moved: Transferable[] = []): void {
@@ -40,21 +48,41 @@ function tell(answer: Answer, moved: Transferable[] = []): void {
 }
 
 async function started(): Promise<Python> {
+  const base = files ? NOWHERE : new URL(".", scope.location.href).href;
   const wanted = {
-    base, settings: false, send: () => undefined, end: () => undefined,
+    base, files, settings: false, send: () => undefined, end: () => undefined,
     loading: (what: string) => tell({ kind: "loading", what: what === "Python" ? what : "the compiler" }),
   }; // prettier-ignore
-  const memory = (await kept(base))?.();
+  const memory = files ? undefined : (await kept(base))?.();
   const found = await pythonWith({ ...wanted, memory }, "sampling.zip").catch(() => pythonWith(wanted, "sampling.zip"));
   found.pyimport("qvr_core.runs.page").alone();
   return found;
 }
 
-async function run(asked: Asked): Promise<void> {
-  const began = performance.now();
+function ready(): Promise<Python> {
   python ??= started();
   python.catch(() => (python = undefined));
-  const own = await python;
+  return python;
+}
+
+async function replied(question: Question): Promise<Replies[keyof Replies]> {
+  if ("netcdf" in question) {
+    const script = files ? moduleOf(files["netcdf.js"]) : import(new URL("../netcdf.js", scope.location.href).href);
+    const { netcdf } = (await script) as typeof import("./netcdf");
+    return netcdf(question.netcdf);
+  }
+  const { text, settings } = question.named;
+  const answer = (await ready()).pyimport("qvr_core.runs.page.settings").data_named(text, settings) as string;
+  const found = JSON.parse(answer) as Replies["named"] | { problem: string };
+  if ("problem" in found) {
+    throw new Error(found.problem);
+  }
+  return found;
+}
+
+async function run(asked: Asked): Promise<void> {
+  const began = performance.now();
+  const own = await ready();
   tell({ kind: "loading", what: "the program" });
   own.FS.mkdirTree(FOLDER);
   const placed = (name: string): string => `${FOLDER}/${name}`;
@@ -146,7 +174,8 @@ function names({ reported }: Told): string[] {
 }
 
 /** What went wrong, without the way there: Python's errors tell that first. */
-function lastLine(text: string): string {
+function words(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
   return text.trim().split("\n").at(-1) ?? text;
 }
 

@@ -3,6 +3,9 @@ import { type PyodideAPI, type PyodideConfig, loadPyodide } from "pyodide";
 import versions from "virtual:versions";
 import { filesIn } from "./archive";
 
+/** The folder of files that were given. */
+export const NOWHERE = "https://qvr.invalid/";
+
 const SITE = "/lib/python3.14/site-packages";
 
 export interface Wanted {
@@ -34,9 +37,10 @@ export async function start(wanted: Wanted): Promise<(message: string) => void> 
 
 /** Python with what an archive of the folder holds beside the server. */
 export async function pythonWith(wanted: Wanted, archive: string): Promise<PyodideAPI> {
+  const booting = booted(wanted, {}); // from here on `fetch` finds files that were given
   const more = (wanted.read ?? fetched)(wanted.base + archive);
   more.catch(() => undefined); // told below
-  const python = await booted(wanted, {});
+  const python = await booting;
   bringLater(python, wanted, "networkx");
   unpack(python, await more);
   return python;
@@ -137,7 +141,8 @@ function answerFrom(base: string, files: Record<string, ArrayBuffer>): void {
   };
 }
 
-async function moduleOf(script: ArrayBuffer | undefined): Promise<never> {
+/** A script that was given, as a module. */
+export async function moduleOf(script: ArrayBuffer | undefined): Promise<never> {
   const address = URL.createObjectURL(new Blob([script ?? ""], { type: "text/javascript" }));
   try {
     return ((await import(address)) as { default: never }).default;

@@ -9,7 +9,7 @@
  */
 import "./classic";
 import { forget, keep, kept } from "./memory";
-import { memoryOf, start } from "./start";
+import { NOWHERE, memoryOf, start } from "./start";
 
 interface Start {
   /** The address of the folder. */
@@ -34,9 +34,6 @@ interface Scope {
   addEventListener(type: "error" | "unhandledrejection", listener: (event: Broken) => void): void;
   close(): void;
 }
-
-/** The folder of files that were given. */
-const NOWHERE = "https://qvr.invalid/";
 
 const scope = globalThis as unknown as Scope;
 const waiting: string[] = [];

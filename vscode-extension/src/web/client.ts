@@ -5,7 +5,7 @@ import type { Serving } from "../serving";
 import { settings } from "../settings";
 import type { Status } from "../status";
 import { fromServer, toServer } from "./names";
-import { startWorker } from "./worker";
+import { SERVER, startWorker } from "./worker";
 
 /** The document that the server means. */
 export function fromProtocol(text: string): vscode.Uri {
@@ -46,7 +46,7 @@ export class WebServer implements Serving, vscode.Disposable {
   private async start(): Promise<void> {
     this.status.show({ state: "starting" });
     try {
-      const worker = await startWorker(this.folder);
+      const worker = await startWorker(this.folder, SERVER);
       this.worker = worker;
       const failed = new Promise<never>((_, reject) => {
         worker.addEventListener("error", (event) => reject(new Error(event.message || "the worker could not be loaded")));
@@ -63,7 +63,7 @@ export class WebServer implements Serving, vscode.Disposable {
       await Promise.race([client.start(), failed]);
       this.client = client;
       const version = client.initializeResult?.serverInfo?.version ?? "";
-      this.status.show({ state: "ready", interpreter: "in this page", why: "the extension: fits need VS Code on your machine", version });
+      this.status.show({ state: "ready", interpreter: "in this page", why: "the extension: fits by SVI need VS Code on your machine", version });
       this.started.fire(client);
       await this.openPrograms();
     } catch (error) {

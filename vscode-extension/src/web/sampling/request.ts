@@ -61,3 +61,18 @@ export type Answer =
   | { kind: "problem"; text: string }
   | { kind: "cancelled" }
   | Finished;
+
+/** Beside runs: which data a qvr.toml names for the program of a text, and the draws of a run as a NetCDF file. */
+export type Question = { named: { text: string; settings: string } } | { netcdf: Finished };
+
+export interface Replies {
+  /** Paths from where the qvr.toml stands; `reads` is whether the program reads any data. */
+  named: Omit<Data, "files"> & { reads: boolean };
+  netcdf: Uint8Array;
+}
+
+export type ToWorker =
+  | { start: { files: Record<string, ArrayBuffer> } }
+  | { run: Asked }
+  | { cancel: true }
+  | { question: Question; port: MessagePort };
