@@ -14,7 +14,7 @@ const FOLDERS = [
 
 const read = (folder) =>
   readdirSync(folder)
-    .filter((name) => name.endsWith(".qvr"))
+    .filter((name) => /.\.qvr$/.test(name)) // `.qvr` itself holds runs
     .sort()
     .map((name) => [name, readFileSync(join(folder, name), "utf8")]);
 

@@ -67,9 +67,9 @@ function ready(): Promise<Python> {
 
 async function replied(question: Question): Promise<Replies[keyof Replies]> {
   if ("netcdf" in question) {
-    const script = files ? moduleOf(files["netcdf.js"]) : import(new URL("../netcdf.js", scope.location.href).href);
-    const { netcdf } = (await script) as typeof import("./netcdf");
-    return netcdf(question.netcdf);
+    type Script = typeof import("./netcdf");
+    const script = files ? await moduleOf<Script>(files["netcdf.js"]) : ((await import(new URL("../netcdf.js", scope.location.href).href)) as Script);
+    return script.netcdf(question.netcdf);
   }
   const { text, settings } = question.named;
   const answer = (await ready()).pyimport("qvr_core.runs.page.settings").data_named(text, settings) as string;

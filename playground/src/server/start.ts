@@ -79,7 +79,7 @@ async function booted(wanted: Wanted, more: PyodideConfig): Promise<PyodideAPI> 
     stdLibURL: `${base}python.zip`,
     // no package of Pyodide's own is used
     lockFileContents: { info: versions, packages: {} } as never,
-    ...(files ? { createPyodideModule: await moduleOf(files["pyodide.asm.mjs"]) } : {}),
+    ...(files ? { createPyodideModule: (await moduleOf<{ default: never }>(files["pyodide.asm.mjs"])).default } : {}),
     ...(memory ? { _loadSnapshot: memory, createPyodideModule: roomFor(base, memory) } : {}),
     ...more,
     env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1" },
@@ -142,10 +142,10 @@ function answerFrom(base: string, files: Record<string, ArrayBuffer>): void {
 }
 
 /** A script that was given, as a module. */
-export async function moduleOf(script: ArrayBuffer | undefined): Promise<never> {
+export async function moduleOf<Module>(script: ArrayBuffer | undefined): Promise<Module> {
   const address = URL.createObjectURL(new Blob([script ?? ""], { type: "text/javascript" }));
   try {
-    return ((await import(address)) as { default: never }).default;
+    return (await import(address)) as Module;
   } finally {
     URL.revokeObjectURL(address);
   }

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from qvr_core.runs.page.settings import data_named
 from tests.arrays.test_densities import potential
 from tests.codegen.webassembly import Call, Job, needs_node, ran
 from tests.inference.machine.test_programs import ROOT
@@ -23,6 +24,7 @@ from tests.programs.tables import STATISTICS
 
 CASES = [*(("statistics", name) for name in NAMES), ("examples", "radon"), ("examples", "eight_schools")]
 SHOWN = 3
+PRIOR = "program p : FinSet 1 -> FinSet 1\n    sample a <- Normal(0.0, 1.0)\n    return a\nexport p\n"
 
 
 def asked(kind: str, name: str) -> dict[str, Any]:
@@ -124,3 +126,29 @@ def test_what_cannot_be_sampled_is_said(change: dict[str, Any], said: str, tmp_p
 def test_a_module_that_is_not_the_program_is_refused(tmp_path: Path) -> None:
     (answer,) = prepared([asked("examples", "eight_schools") | {"wrong": True}], tmp_path)
     assert answer["refused"].startswith(b"its value differs from that of the plain density (0.0, ")
+
+
+def test_a_qvr_toml_says_which_data_a_page_reads() -> None:
+    text = (STATISTICS / "radon.qvr").read_text(encoding="utf-8")
+    settings = (STATISTICS / "qvr.toml").read_text(encoding="utf-8")
+    found = json.loads(data_named(text, settings))
+    assert found == {"main": "radon.csv", "named": {"County": "radon_counties.csv"}, "columns": {}, "reads": True}
+    assert json.loads(data_named(text, ""))["main"] is None
+    renamed = '[defaults]\ndata = "json:d.json"\n[data.floor]\ncolumns = "storey"\n'
+    assert json.loads(data_named(text, renamed)) == {
+        "main": "d.json", "named": {}, "columns": {"floor": "storey"}, "reads": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "said"),
+    [
+        ("object A : FinSet 2\n", "", "no program to sample"),
+        ("", "[run\n", "no program to sample"),
+        (PRIOR, "[run\n", "Expected"),
+        (PRIOR, "run = 3\n", "`run` must be a table"),
+        (PRIOR, '[run.p]\ndata = "parquet:a.parquet"\n', "takes csv: and json:"),
+    ],
+)
+def test_what_a_page_cannot_read_is_said(text: str, settings: str, said: str) -> None:
+    assert said in json.loads(data_named(text, settings))["problem"]

@@ -113,10 +113,15 @@ export class Sampling implements vscode.Disposable {
     const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
     const place = (name: string): vscode.Uri | undefined => folder && vscode.Uri.joinPath(folder, name);
     const filters = { NetCDF: ["nc"], csv: ["csv"] };
-    const target = await vscode.window.showSaveDialog({ defaultUri: place("posterior.nc"), filters, title: "Save the draws" });
-    if (target) {
+    const target = await vscode.window.showSaveDialog({ defaultUri: place("posterior.nc"), filters, title: "Save the draws (.nc or .csv)" });
+    if (!target) {
+      return;
+    }
+    try {
       const content = target.path.endsWith(".csv") ? new TextEncoder().encode(csvOf(finished)) : await this.sampler.reply({ netcdf: finished });
       await vscode.workspace.fs.writeFile(target, content);
+    } catch (error) {
+      void vscode.window.showErrorMessage(`QVR: the draws could not be saved: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
