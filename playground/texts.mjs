@@ -37,6 +37,14 @@ function dataOf(folder) {
   };
 }
 
+/** What the first line of a text calls it: its comment up to the first stop. */
+function titleOf(name, text) {
+  const comment = /^# (?:Wrong(?:, [^:]*)?: )?(.+)$/m.exec(text)?.[1] ?? name;
+  const [sentence] = comment.split(/(?<=\?)\s|[.:](?=\s|$)/);
+  const short = sentence.length > 64 ? sentence.split(/[,;]\s/)[0] : sentence;
+  return short.charAt(0).toUpperCase() + short.slice(1).replaceAll("`", "");
+}
+
 export function writeExamples(root, target) {
   const held = { "": dataOf(root), statistics: dataOf(join(root, "examples/statistics")) };
   const data = {};
@@ -47,11 +55,11 @@ export function writeExamples(root, target) {
       if (own) {
         data[`${group}/${name}`] = own;
       }
-      return { group, name, text };
+      return { group, name, title: titleOf(name, text), text };
     }),
   );
   writeFileSync(join(target, "data.json"), JSON.stringify(data));
-  const library = read(join(root, "qvr_core/std")).map(([name, text]) => ({ group: "Library", name: `std/${name}`, text }));
+  const library = read(join(root, "qvr_core/std")).map(([name, text]) => ({ group: "Library", name: `std/${name}`, title: `${titleOf(name, text)} (std/${name})`, text }));
   writeFileSync(join(target, "examples.json"), JSON.stringify([...texts, ...library]));
 }
 

@@ -12,6 +12,7 @@ import { askDraws, askOptions } from "./runs/ask";
 import type { RunPanels } from "./runs/panel";
 import type { Runs } from "./runs/runs";
 import { canExtend } from "./runs/state";
+import { runNames } from "./runs/words";
 
 interface Features {
   server: Server;
@@ -114,9 +115,10 @@ async function run(runs: Runs, algorithm: Algorithm): Promise<void> {
 
 async function pickRun(runs: Runs, wanted: (run: RunOverview) => boolean = () => true): Promise<string | undefined> {
   const known = (await runs.list()).filter(wanted);
+  const names = runNames(known);
   const picked = await vscode.window.showQuickPick(
-    known.map((one) => ({ label: one.program, description: `${one.algorithm} · ${one.status}`, detail: one.runId })),
+    known.map(({ runId, status }, at) => ({ label: names[at] ?? runId, description: status, runId })),
     { title: "QVR runs", placeHolder: "Which run?" },
   );
-  return picked?.detail;
+  return picked?.runId;
 }

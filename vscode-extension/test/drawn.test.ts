@@ -48,5 +48,9 @@ describe("draws of chains as they come", () => {
     expect(summary.drawn).toEqual(["mu", "tau"]);
     expect(summary.draws).toBe(100);
     expect(summary.traces?.[1]?.values[0]).toEqual([1, 3]);
+    // 0, 2, 1, 3: the figures of what there is
+    expect(summary.sites[0]?.elements[0]).toMatchObject({ mean: 1.5, median: 1.5, sd: Math.sqrt(5 / 3) });
+    expect(summary.sites[0]?.elements[0]?.q05).toBeCloseTo(0.15);
+    expect(summary.sites[1]?.elements[0]).toMatchObject({ mean: null, sd: null });
   });
 });

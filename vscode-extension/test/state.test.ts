@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/protocol";
 import { parseLog } from "../src/runs/history";
 import { canExtend, emptyRun, isOver, lossName, summary, take } from "../src/runs/state";
-import { ago, drawsOf, duration } from "../src/runs/words";
+import { drawsOf, duration, runName, runNames } from "../src/runs/words";
 
 const started: RunEvent = {
   event: "started", run_id: "r", program: "lm", algorithm: "svi", directory: "/d", pid: 1, device: "cpu", parameters: 132352,
@@ -95,9 +95,23 @@ describe("the event log of a run directory", () => {
 });
 
 it("tells times in words", () => {
-  expect(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:10Z"))).toBe("2 min ago");
   expect(duration(3.14)).toBe("3.1 s");
   expect(duration(125)).toBe("2 min 5 s");
+});
+
+it("calls a run by its program, its algorithm and its time", () => {
+  const now = new Date(2026, 0, 2, 9, 0);
+  const name = (runId: string) => runName({ runId, program: "radon", algorithm: "nuts" }, now);
+  expect(name("20260102-085907-radon")).toBe("radon · NUTS · today 08:59");
+  expect(name("20260101-235907-radon")).toBe("radon · NUTS · yesterday 23:59");
+  expect(name("20251231-155000-radon")).toBe("radon · NUTS · 31 Dec 2025 15:50");
+  expect(name("20260102-085907-radon-2")).toBe("radon · NUTS · today 08:59");
+  expect(name("elsewhere")).toBe("radon · NUTS");
+});
+
+it("tells runs of one minute apart", () => {
+  const runs = ["20260102-085907-m", "20260102-085931-m", "20260102-085731-m"].map((runId) => ({ runId, program: "m", algorithm: "svi" }));
+  expect(runNames(runs, new Date(2026, 0, 2, 9))).toEqual(["m · SVI · today 08:59:07", "m · SVI · today 08:59:31", "m · SVI · today 08:57"]);
 });
 
 it("reads a number of draws, and nothing else", () => {

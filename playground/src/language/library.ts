@@ -5,6 +5,8 @@ export interface Text {
   /** The heading that it stands under, '' for none. */
   group: string;
   name: string;
+  /** What it is about, in words. */
+  title: string;
   text: string;
 }
 

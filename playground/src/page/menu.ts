@@ -8,11 +8,11 @@ export function fillMenu(open: (text: string, name: string, from: Text) => void)
   const menu = part<HTMLSelectElement>("examples");
   let shown: Text[] = [];
   const fill = (found: Text[]): void => {
-    const before = earlier().map(({ when, text }) => ({ group: "Earlier texts in this browser", name: when, text }));
+    const before = earlier().map(({ when, text }) => ({ group: "Earlier texts in this browser", name: when, title: when, text }));
     shown = [...found, ...before];
     const groups = new Map<string, HTMLElement[]>();
-    shown.forEach(({ group, name }, at) => {
-      groups.set(group, [...(groups.get(group) ?? []), el("option", { value: String(at) }, name)]);
+    shown.forEach(({ group, name, title }, at) => {
+      groups.set(group, [...(groups.get(group) ?? []), el("option", { value: String(at), title: name }, title)]);
     });
     const parts = [...groups].map(([label, options]) => el("optgroup", { label }, ...options));
     menu.replaceChildren(el("option", { value: "", selected: true }, "Examples …"), ...parts);

@@ -1,6 +1,7 @@
 /** What `qvr play` adds to the page: a folder of programs and data, and runs. */
 import type * as monaco from "monaco-editor/editor/editor.api.js";
 import { parseOptions } from "../../../vscode-extension/src/runs/options";
+import { runNames } from "../../../vscode-extension/src/runs/words";
 import type { Algorithm, RunOverview } from "../../../vscode-extension/src/protocol";
 import { el } from "../../../vscode-extension/webviews/dom";
 import type { Transport } from "../language/transport";
@@ -68,7 +69,8 @@ export function startPlay({ path, stamp, uri, editor, program, transport, drawn 
   const starters = [starter("svi", "Fit the program by SVI"), starter("nuts", "Sample its posterior by NUTS")];
 
   const list = (found: RunOverview[]): void => {
-    const options = found.map(({ runId, algorithm, status }) => el("option", { value: runId }, `${runId} · ${algorithm} · ${status}`));
+    const names = runNames(found);
+    const options = found.map(({ runId, status }, at) => el("option", { value: runId }, `${names[at]}, ${status}`));
     runsMenu.replaceChildren(el("option", { value: "", selected: true }, "Runs …"), ...options);
     runsMenu.disabled = found.length === 0;
   };

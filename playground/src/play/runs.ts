@@ -4,7 +4,7 @@ import type { Summary } from "../../../vscode-extension/src/runs/figures";
 import type { FromRun, ToRun } from "../../../vscode-extension/src/runs/messages";
 import { parseOptions } from "../../../vscode-extension/src/runs/options";
 import { emptyRun, isOver, type RunState, take } from "../../../vscode-extension/src/runs/state";
-import { drawsOf } from "../../../vscode-extension/src/runs/words";
+import { drawsOf, runNames } from "../../../vscode-extension/src/runs/words";
 import {
   type Algorithm,
   RUN_EVENT,
@@ -135,8 +135,8 @@ export class PlayRuns {
     const found = isOver(run) ? await this.record(run.runId).catch(() => undefined) : undefined;
     const others = (await this.list()).filter((one) => one.program === run.program && one.runId !== run.runId);
     if (run === this.shown) {
-      const label = (one: RunOverview): string => `${one.runId} · ${one.algorithm} · ${one.status}`;
-      const listed = others.map((one) => ({ runId: one.runId, label: label(one) }));
+      const names = runNames(others);
+      const listed = others.map(({ runId, status }, at) => ({ runId, label: `${names[at]}, ${status}` }));
       this.send({ type: "summary", summary: found?.summary ?? undefined, others: listed });
     }
   }

@@ -23,25 +23,25 @@ const session = await Session.start({
 const { page } = session;
 const step = steps(session, "fit");
 
+const TRACE = "svg[aria-label^='trace of']";
 const tab = (frame, name) => frame.getByRole("tab", { name }).click();
 
 try {
   let frame;
 
-  await step("traces and ranks while the chains run", async () => {
+  await step("traces while the chains run", async () => {
     await session.open("schools.qvr");
     await eventually("lenses", async () => (await page.locator(".codelens-decoration").count()) > 0, 120_000);
     await session.command("QVR: Sample by NUTS");
     frame = await session.webview(".status.running", 240_000);
     const drawn = async () => ({
       status: await frame.locator(".status").innerText(),
-      points: (await frame.locator(".trace svg polyline").first().getAttribute("points", { timeout: 1000 })) ?? "",
-      chains: await frame.locator(".trace").first().locator("polyline").count(),
-      ranks: await frame.locator("svg[aria-label='ranks of each chain'] path").count(),
+      points: (await frame.locator(TRACE).locator("polyline").first().getAttribute("points", { timeout: 1000 })) ?? "",
+      chains: await frame.locator(TRACE).first().locator("polyline").count(),
     });
-    const early = await eventually("ranks", async () => {
+    const early = await eventually("traces", async () => {
       const now = await drawn();
-      return now.ranks > 0 ? now : undefined;
+      return now.points.length > 0 ? now : undefined;
     }, 240_000); // prettier-ignore
     assert.equal(early.status, "running");
     assert.equal(early.chains, 4);
@@ -55,7 +55,8 @@ try {
 
   await step("chains that diverge have no green end", async () => {
     frame = await session.webview(".status.doubtful", 240_000);
-    assert.match(await frame.locator(".line").innerText(), /not to be trusted/);
+    assert.equal(await frame.locator(".status").innerText(), "finished, not to be trusted");
+    assert.match(await frame.locator(".notes .error").first().innerText(), /divergences: .* diverged/);
     assert.ok((await page.locator(".notification-toast", { hasText: "not to be trusted" }).count()) > 0);
   });
 
@@ -69,14 +70,16 @@ try {
     await page.keyboard.press("Control+J");
   });
 
-  await step("traces and ranks", async () => {
-    await tab(frame, "Chains");
-    await eventually("traces", async () => (await frame.locator(".trace svg polyline").count()) >= 8);
+  await step("traces, and ranks where one asks for them", async () => {
+    await tab(frame, "Posterior");
+    await eventually("traces", async () => (await frame.locator(TRACE).locator("polyline").count()) >= 8);
+    await frame.getByLabel("Picture of the chains").selectOption("ranks");
+    await frame.locator("svg[aria-label^='ranks of'] path").first().waitFor();
+    await frame.getByLabel("Picture of the chains").selectOption("trace");
   });
 
   await step("densities; a click leads to the line", async () => {
-    await tab(frame, "Posterior");
-    await eventually("all numbers", async () => (await frame.locator(".densities tbody tr").count()) === 10);
+    await eventually("all numbers", async () => (await frame.locator(".parameters tbody").count()) === 10);
     assert.ok((await frame.locator("path.prior").count()) >= 10);
     await frame.getByRole("button", { name: "tau", exact: true }).click();
     await eventually("the cursor", async () => (await page.locator(".statusbar-item", { hasText: "Ln 5," }).count()) > 0);
@@ -128,8 +131,8 @@ try {
     assert.equal(await frame.getByRole("button", { name: "More Draws…" }).isVisible(), false);
     await frame.locator(".status.finished").waitFor({ timeout: 240_000 });
     assert.equal(draws(), 600);
-    await eventually("the traces of all draws", async () => (await frame.locator(".trace svg polyline").count()) >= 8);
-    assert.match(await frame.locator(".notes").innerText(), /the chains go on from draw 800/);
+    await eventually("the traces of all draws", async () => (await frame.locator(TRACE).locator("polyline").count()) >= 8);
+    assert.match(await frame.locator(".folded .notes").textContent(), /the chains go on from draw 800/);
   });
 
   await step("two runs compared", async () => {

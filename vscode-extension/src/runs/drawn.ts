@@ -49,11 +49,27 @@ function thinned(chain: Drawn["chains"][number]): Drawn["chains"][number] {
 /** As a summary of what there is so far: traces over all draws that are to come, and the ranks of those that came. */
 export function soFar(drawn: Drawn): Summary {
   const sites = drawn.names.map((name, number) => {
-    const ranks = ranksOf(drawn.chains.map((chain) => chain.values[number] ?? []));
-    const element: Element = { name, mean: null, sd: null, q05: null, median: null, q95: null, ranks };
+    const chains = drawn.chains.map((chain) => chain.values[number] ?? []);
+    const element: Element = { name, ...figuresOf(chains.flat()), ranks: ranksOf(chains) };
     return { name, size: 1, elements: [element] };
   });
   return { chains: drawn.chains.length, draws: drawn.total, sites, drawn: drawn.names, traces: drawn.chains };
+}
+
+/** Mean, standard deviation and quantiles of what there is. */
+function figuresOf(values: (number | null)[]): Omit<Element, "name"> {
+  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
+  if (known.length < 2) {
+    return { mean: null, sd: null, q05: null, median: null, q95: null };
+  }
+  const mean = known.reduce((total, value) => total + value, 0) / known.length;
+  const square = known.reduce((total, value) => total + (value - mean) ** 2, 0);
+  const quantile = (share: number) => {
+    const place = share * (known.length - 1);
+    const [low, high] = [known[Math.floor(place)] ?? 0, known[Math.ceil(place)] ?? 0];
+    return low + (high - low) * (place - Math.floor(place));
+  };
+  return { mean, sd: Math.sqrt(square / (known.length - 1)), q05: quantile(0.05), median: quantile(0.5), q95: quantile(0.95) };
 }
 
 /** How many ranks of each chain's values among all of them lie in bins of equal width; none for a single chain. */

@@ -1,12 +1,13 @@
 /** The run panel: one webview per run, fed with the run's events. */
 import * as vscode from "vscode";
-import type { RunEvent, RunOverview } from "../protocol";
+import type { RunEvent } from "../protocol";
 import { revealStep } from "../reveal";
 import { html, icons } from "../webview";
 import type { FromRun, ToRun } from "./messages";
 import type { Runs } from "./runs";
 import { isOver, type RunState } from "./state";
 import { differences, readSummary } from "./summary";
+import { runName, runNames } from "./words";
 
 /** Events wait this long for one another before they go to the page. */
 const PACE_MS = 100;
@@ -29,7 +30,7 @@ class RunPanel {
   }
 
   take(run: RunState, event: RunEvent | undefined): void {
-    this.panel.title = `${run.status === "running" ? "▶ " : ""}${run.program || run.runId}`;
+    this.panel.title = `${run.status === "running" ? "▶ " : ""}${runName(run)}`;
     if (!this.ready) {
       return;
     }
@@ -54,7 +55,7 @@ class RunPanel {
         this.waiting = [];
         this.ready = true;
         if (run) {
-          this.panel.title = run.program || run.runId;
+          this.panel.title = runName(run);
           this.send({ type: "run", run });
           await this.sendSummary(run);
         }
@@ -108,8 +109,8 @@ class RunPanel {
     const summary = isOver(run) ? await readSummary(run.directory) : undefined;
     const known = await this.runs.list().catch(() => []);
     const others = known.filter((one) => one.program === run.program && one.runId !== run.runId);
-    const label = (one: RunOverview) => `${one.runId} · ${one.algorithm} · ${one.status}`;
-    this.send({ type: "summary", summary, others: others.map((one) => ({ runId: one.runId, label: label(one) })) });
+    const names = runNames(others);
+    this.send({ type: "summary", summary, others: others.map(({ runId, status }, at) => ({ runId, label: `${names[at]}, ${status}` })) });
   }
 
   private async reveal(site: string): Promise<void> {
@@ -153,7 +154,7 @@ export class RunPanels implements vscode.Disposable, vscode.WebviewPanelSerializ
     const shown = [...this.panels.values()].find(({ panel }) => panel.viewColumn !== undefined);
     const panel = vscode.window.createWebviewPanel(
       "qvr.run",
-      run.program || run.runId,
+      runName(run),
       { viewColumn: shown?.panel.viewColumn ?? vscode.ViewColumn.Beside, preserveFocus: true },
       { enableScripts: true },
     );

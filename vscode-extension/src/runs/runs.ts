@@ -8,6 +8,7 @@ import { withData } from "./ask";
 import { readEvents } from "./history";
 import { sample } from "./sample";
 import { emptyRun, gravePoints, isOver, summary, take, type RunState } from "./state";
+import { runName } from "./words";
 
 interface Active {
   runId: string;
@@ -205,7 +206,7 @@ export class Runs implements vscode.Disposable {
     if (run.ending?.event === "failed" && run.ending.code === "missing-package" && this.server.offerRuns(run.ending.message)) {
       return;
     }
-    const text = `QVR: ${run.program} ${run.status}. ${summary(run)}`;
+    const text = `QVR: ${runName(run)} ${run.status}: ${summary(run)}`;
     const good = run.status === "finished" && gravePoints(run.ending).length === 0;
     const show = good ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
     if (await show(text, "Open Run")) {

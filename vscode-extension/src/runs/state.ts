@@ -214,6 +214,12 @@ export function gravePoints(ending: RunEvent | null): Check[] {
   return ending?.event === "finished" ? (ending.checks ?? []).filter((check) => check.grave) : [];
 }
 
+/** The checks of a run's end that it has not passed, the grave ones first. */
+export function failedChecks(ending: RunEvent | null): Check[] {
+  const failed = ending?.event === "finished" ? (ending.checks ?? []).filter((check) => !check.passed) : [];
+  return [...failed.filter((check) => check.grave), ...failed.filter((check) => !check.grave)];
+}
+
 /** One line: what a tree item or a notification says of a run. */
 export function summary(run: RunState): string {
   const ending = run.ending;

@@ -4,7 +4,7 @@ import type { Server } from "../client";
 import type { RunOverview } from "../protocol";
 import type { Runs } from "./runs";
 import { canExtend, canResume, gravePoints, summary } from "./state";
-import { ago } from "./words";
+import { runName } from "./words";
 
 const ICONS: Record<string, [string, string?]> = {
   queued: ["clock"],
@@ -58,7 +58,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunOverview>, vscode.Di
   getTreeItem(overview: RunOverview): vscode.TreeItem {
     const live = this.runs.get(overview.runId);
     const status = live?.status ?? overview.status;
-    const item = new vscode.TreeItem(`${overview.program || overview.runId} · ${overview.algorithm.toUpperCase()}`);
+    const item = new vscode.TreeItem(runName(overview));
     const grave = gravePoints(live?.ending ?? overview.ending).length > 0;
     const [icon, colour] = grave ? DOUBTFUL : (ICONS[status] ?? ["question"]);
     item.id = overview.runId;
@@ -68,7 +68,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunOverview>, vscode.Di
     const loss = overview.lastLoss === null ? "" : `−ELBO ${overview.lastLoss.toFixed(3)}`;
     const figure = heldOut ? `${heldOut.bits_per_byte.toFixed(3)} bits per byte held out` : loss;
     const doubt = grave && !live ? "not to be trusted" : "";
-    item.description = [live ? summary(live) : figure, doubt, ago(overview.created)].filter(Boolean).join(" · ");
+    item.description = [live ? summary(live) : figure, doubt].filter(Boolean).join(" · ");
     item.tooltip = overview.problem ?? `${overview.runId}\n${status}`;
     item.contextValue = ["running", "starting", "queued"].includes(status)
       ? "run.active"
@@ -78,7 +78,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunOverview>, vscode.Di
           ? "run.chains"
           : "run";
     item.command = { title: "Open Run", command: "qvr.openRun", arguments: [overview] };
-    item.accessibilityInformation = { label: `${overview.program}, ${overview.algorithm}, ${status}` };
+    item.accessibilityInformation = { label: `${runName(overview)}, ${status}` };
     return item;
   }
 

@@ -38,13 +38,14 @@ it("asks for what is known when it is there", () => {
   expect(sent[0]).toEqual({ type: "ready" });
 });
 
-it("shows a density and an interval of each number, and predictions beside the data", () => {
+it("shows the figures and the density of each number, and predictions beside the data", () => {
   expect(root().querySelector("h1")?.textContent).toBe("Prior of schools");
   expect(root().textContent).toContain("csv:d.csv · 200 draws");
   expect([...root().querySelectorAll("svg")].map((one) => one.getAttribute("aria-label"))).toEqual([
-    "prior predictive of y", "density of mu", "interval of mu", "density of theta[0]", "interval of theta[0]",
+    "density of mu", "density of theta[0]", "prior predictive of y",
   ]); // prettier-ignore
-  expect(root().textContent).toContain("0.5 ± 2");
+  const row = root().querySelector("tbody tr");
+  expect([...(row?.children ?? [])].slice(0, 5).map((cell) => cell.textContent)).toEqual(["mu", "0.5", "2.0", "−3.0", "4.0"]);
   expect(root().textContent).toContain("8 further numbers are not shown.");
   expect(root().innerHTML).not.toMatch(/NaN|undefined/);
 });

@@ -2,13 +2,15 @@
 import type { FromPrior, ToPrior } from "../../src/live/messages";
 import type { PriorAnswer } from "../../src/protocol";
 import { el, style } from "../dom";
+import { AS_WRITTEN, ParameterTable } from "../run/parameters";
+import { predictiveView } from "../run/predictive";
 import css from "../run/run.css";
-import { posteriorView, predictiveView } from "../run/views";
 
 const vscode = acquireVsCodeApi();
 const choose = (site: string): void => vscode.postMessage({ type: "site", site } satisfies FromPrior);
 
 style(css);
+const table = new ParameterTable(AS_WRITTEN, choose, () => undefined, "are not shown");
 const root = document.getElementById("root") as HTMLElement;
 root.replaceChildren(el("p", { class: "facts" }, "The program under the cursor is drawn from; the first time takes a second."));
 
@@ -28,11 +30,6 @@ function page({ program, data, problem: why, summary, notes, outside }: PriorAns
     return [head, problem(why ?? "There are no draws.")];
   }
   const told = [...Object.values(outside), ...notes].map((note) => el("li", { class: "warning" }, note));
-  const again = predictiveView(summary, choose);
-  return [
-    head,
-    ...(told.length > 0 ? [el("ul", { class: "notes", role: "alert" }, ...told)] : []),
-    ...again,
-    ...posteriorView(summary, choose, { density: "density", rest: "are not shown" }),
-  ];
+  table.show(summary);
+  return [head, ...(told.length > 0 ? [el("ul", { class: "notes", role: "alert" }, ...told)] : []), table.element, ...predictiveView(summary, choose)];
 }

@@ -3,32 +3,39 @@ import uplotCss from "uplot/dist/uPlot.min.css";
 import type { FromRun, ToRun } from "../../src/runs/messages";
 import type { Summary } from "../../src/runs/figures";
 import { soFar } from "../../src/runs/drawn";
-import { canExtend, canResume, gravePoints, isOver, lossName, summary, take, type RunState } from "../../src/runs/state";
-import { count, duration } from "../../src/runs/words";
+import { canExtend, canResume, failedChecks, gravePoints, isOver, lossName, summary, take, type RunState } from "../../src/runs/state";
+import { count, duration, runName } from "../../src/runs/words";
 import { el, style } from "../dom";
 import { Chart, type Line } from "./chart";
-import { posteriorTable } from "./posterior";
 import { compareView, type Other } from "./compare";
-import { chainsView, pairsView, posteriorView, predictiveView } from "./views";
+import { forestView, type ForestOf } from "./forest";
+import { pairsView } from "./pairs";
+import { AS_WRITTEN, type Arrangement, ParameterTable } from "./parameters";
+import { predictiveView } from "./predictive";
 import css from "./run.css";
 
+/** What the page remembers of how it is looked at. */
 interface Kept {
   runId: string;
   log: boolean;
   smoothed: boolean;
-  tab: Tab;
+  tab: Tab | undefined;
+  table: Arrangement;
+  forest: ForestOf | undefined;
+  pairs: string[];
 }
 
-/** `first` is the loss of a fit, or the acceptance and the chains of a sampler. */
-type Tab = "first" | "posterior" | "pairs" | "predictive" | "compare";
+/** `loss` is that of a fit; chains have their posterior from the first draw on. */
+type Tab = "loss" | "posterior" | "forest" | "pairs" | "predictive" | "compare";
 
 const vscode = acquireVsCodeApi<Kept>();
 type Plain = Exclude<FromRun, { type: "site" } | { type: "compare" }>["type"];
 const send = (type: Plain): void => vscode.postMessage({ type });
+const choose = (site: string): void => vscode.postMessage({ type: "site", site });
 
 style(uplotCss);
 style(css);
-const button = (type: Plain, label: string, kind = "secondary") => el("button", { class: kind, click: () => send(type) }, label);
+const button = (type: Plain, label: string, title: string, kind = "secondary") => el("button", { class: kind, title, click: () => send(type) }, label);
 const toggle = (label: string, name: "log" | "smoothed") =>
   el("label", {}, el("input", { type: "checkbox", "data-name": name, change: (event) => keep({ [name]: (event.target as HTMLInputElement).checked }) }), ` ${label}`);
 
@@ -37,34 +44,36 @@ const status = el("span", { class: "status", role: "status" });
 const facts = el("p", { class: "facts" });
 const bar = el("progress", { max: "1", value: "0", "aria-label": "Progress" });
 const line = el("p", { class: "line", "aria-live": "polite" });
-const cancel = button("cancel", "Cancel", "primary");
-const resume = button("resume", "Resume", "primary");
-const more = button("more", "More Draws…");
-const charts = el("div", { class: "chart" });
-const tabs = el("nav", { class: "tabs", role: "tablist" });
-const pages = el("section", { class: "page", role: "tabpanel" });
-const controls = el("div", { class: "controls" }, toggle("log scale", "log"), toggle("smoothed only", "smoothed"));
-const figures = el("section", { class: "figures" });
-const table = el("section", {});
-const write = el("button", { class: "secondary", click: () => generate() }, "Generate text");
-const written = el("pre", { class: "written", hidden: true, "aria-live": "polite" });
-const notes = el("ul", { class: "notes" });
-document.getElementById("root")?.append(
-  el("header", {}, title, status, el("span", { class: "space" }), cancel, resume, more, button("rerun", "Rerun…"), button("source", "Program"), button("folder", "Folder")),
-  facts,
-  bar,
-  line,
-  tabs,
-  controls,
-  charts,
-  figures,
-  pages,
-  table,
-  el("p", {}, write),
-  written,
-  notes,
+const cancel = button("cancel", "Cancel", "End the run; what it has reached is kept", "primary");
+const resume = button("resume", "Resume", "Go on from the last checkpoint", "primary");
+const more = button("more", "More Draws…", "Let the chains go on where they ended");
+const write = el("button", { class: "secondary", title: "Let the fitted model write text", click: () => generate() }, "Generate Text");
+const actions = el(
+  "div",
+  { class: "actions", role: "toolbar", "aria-label": "Actions" },
+  cancel,
+  resume,
+  more,
+  button("rerun", "Rerun…", "Run it again, with other settings"),
+  write,
+  button("source", "Program", "Go to the program"),
+  button("folder", "Folder", "Show what the run has left on the disk"),
 );
+const checks = el("ul", { class: "notes" });
+const charts = el("div", { class: "chart" });
+const tabs = el("nav", { class: "tabs", role: "tablist", "aria-label": "Views of the run" });
+const controls = el("div", { class: "controls" }, toggle("log scale", "log"), toggle("smoothed only", "smoothed"));
+const figures = el("div", { class: "figures" });
+const fitting = el("div", {}, controls, charts, figures);
+const adaptation = el("details", { class: "folded" }, el("summary", {}, "Adaptation of the sampler"));
+const pages = el("section", { class: "page", role: "tabpanel", "aria-label": "The chosen view" });
+const written = el("pre", { class: "written", hidden: true, "aria-live": "polite" });
+const messages = el("ul", { class: "notes" });
+const ended = el("details", { class: "folded" }, el("summary", {}, "Messages of the run"));
+const root = document.getElementById("root") as HTMLElement;
+root.append(el("header", {}, title, status, el("span", { class: "space" }), actions), facts, bar, line, checks, written, tabs, pages, adaptation, ended);
 
+const table = new ParameterTable(state().table, choose, (arrangement) => keep({ table: arrangement }));
 const chart = new Chart(charts);
 let run: RunState | undefined;
 let summarised: Summary | undefined;
@@ -127,7 +136,7 @@ function requestDraw(): void {
 }
 
 function draw(shown: RunState): void {
-  title.textContent = `${shown.program || shown.runId} · ${shown.algorithm.toUpperCase()}`;
+  title.textContent = runName(shown);
   const doubtful = gravePoints(shown.ending).length > 0;
   status.textContent = doubtful ? "finished, not to be trusted" : shown.status;
   status.className = `status ${doubtful ? "doubtful" : shown.status}`;
@@ -135,40 +144,52 @@ function draw(shown: RunState): void {
   cancel.disabled = shown.status === "cancelling";
   resume.hidden = !canResume(shown.status);
   more.hidden = !canExtend(shown.algorithm, shown.status);
+  // Only text runs know the entropies of their text.
+  write.hidden = shown.baselines === null || !["finished", "cancelled"].includes(shown.status);
   facts.textContent = [
-    shown.data,
-    shown.parameters ? `${count(shown.parameters)} parameters` : "",
-    shown.device,
+    shown.data && `Data: ${shown.data}`,
+    shown.parameters ? `${count(shown.parameters)} weights` : "",
+    shown.device && shown.device !== "cpu" ? `on ${shown.device}` : "",
   ].filter(Boolean).join(" · ");
   bar.hidden = isOver(shown) && shown.status !== "cancelled";
   bar.max = Math.max(1, shown.steps);
   bar.value = shown.step;
   line.textContent = progressLine(shown);
+  checks.replaceChildren(...failedChecks(shown.ending).map(({ name, text, advice, grave }) => el("li", { class: grave ? "error" : "warning" }, `${name}: ${text}${advice ? ` (${advice})` : ""}`)), ...failure(shown));
   drawTabs(shown);
-  const first = currentTab(shown) === "first";
-  if (first) {
-    drawChart(shown);
-  } else {
-    charts.hidden = controls.hidden = true;
-  }
-  figures.hidden = table.hidden = !first;
-  drawPage(shown);
   figures.replaceChildren(...figureTiles(shown));
-  // Only text runs know the entropies of their text.
-  write.hidden = shown.baselines === null || !["finished", "cancelled"].includes(shown.status);
-  table.replaceChildren(...posteriorTable(shown.posterior));
-  notes.replaceChildren(...shown.notes.map((note) => el("li", { class: note.level }, note.text)), ...log(shown));
+  drawFitting(shown);
+  drawPage(shown);
+  drawMessages(shown);
+}
+
+/** While a run goes on its messages stand open; at its end the checks say what matters, and they fold away. */
+function drawMessages(shown: RunState): void {
+  messages.replaceChildren(...shown.notes.map((note) => el("li", { class: note.level }, note.text)));
+  ended.hidden = !isOver(shown) || shown.notes.length === 0;
+  if (ended.hidden) {
+    ended.before(messages);
+  } else {
+    ended.append(messages);
+  }
 }
 
 function tabsOf(shown: RunState): [Tab, string][] {
-  const found: [Tab, string][] = [["first", shown.algorithm === "nuts" ? "Chains" : "Loss"]];
-  if (summarised && summarised.sites.length > 0) {
+  const found: [Tab, string][] = shown.algorithm === "nuts" ? [["posterior", "Posterior"]] : [["loss", "Loss"]];
+  if (!summarised) {
+    return found;
+  }
+  const numbers = summarised.sites.reduce((total, site) => total + site.elements.length, 0);
+  if (numbers > 0 && shown.algorithm !== "nuts") {
     found.push(["posterior", "Posterior"]);
   }
-  if ((summarised?.drawn?.length ?? 0) > 1) {
+  if (numbers > 1) {
+    found.push(["forest", "Forest"]);
+  }
+  if ((summarised.drawn?.length ?? 0) > 1) {
     found.push(["pairs", "Pairs"]);
   }
-  if ((summarised?.predictive?.length ?? 0) > 0) {
+  if ((summarised.predictive?.length ?? 0) > 0) {
     found.push(["predictive", "Predictive"]);
   }
   if (others.length > 0 && isOver(shown)) {
@@ -177,18 +198,45 @@ function tabsOf(shown: RunState): [Tab, string][] {
   return found;
 }
 
+/** What was chosen, where the run has it; else the numbers, once there are any. */
 function currentTab(shown: RunState): Tab {
+  const there = tabsOf(shown).map(([name]) => name);
   const { tab } = state();
-  return tabsOf(shown).some(([name]) => name === tab) ? tab : "first";
+  return tab && there.includes(tab) ? tab : there.includes("posterior") && isOver(shown) ? "posterior" : (there[0] ?? "posterior");
 }
 
 function drawTabs(shown: RunState): void {
   const found = tabsOf(shown);
   const current = currentTab(shown);
   tabs.hidden = found.length < 2;
+  const focused = document.activeElement?.getAttribute("data-tab");
   tabs.replaceChildren(
-    ...found.map(([name, label]) => el("button", { role: "tab", "aria-selected": String(name === current), class: name === current ? "tab current" : "tab", click: () => keep({ tab: name }) }, label)),
+    ...found.map(([name, label]) =>
+      el("button", {
+        role: "tab",
+        "aria-selected": String(name === current),
+        "data-tab": name,
+        tabindex: name === current ? "0" : "-1",
+        class: name === current ? "tab current" : "tab",
+        click: () => keep({ tab: name }),
+        keydown: (event) => turn(event as KeyboardEvent, found.map(([one]) => one), name),
+      }, label),
+    ),
   );
+  if (focused) {
+    tabs.querySelector<HTMLElement>(`[data-tab="${focused}"]`)?.focus();
+  }
+}
+
+/** Arrows go from tab to tab, as everywhere. */
+function turn(event: KeyboardEvent, names: Tab[], from: Tab): void {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  const next = by && names[(names.indexOf(from) + by + names.length) % names.length];
+  if (next) {
+    event.preventDefault();
+    keep({ tab: next });
+    requestAnimationFrame(() => tabs.querySelector<HTMLElement>(`[data-tab="${next}"]`)?.focus());
+  }
 }
 
 /** What stands on the page, so that events of a run do not draw it again. */
@@ -196,31 +244,33 @@ let drawnPage = "";
 
 function drawPage(shown: RunState): void {
   const tab = currentTab(shown);
-  const watched = tab === "first" && !summarised ? (shown.drawn?.chains.map((chain) => chain.draws.at(-1)).join() ?? "") : "";
-  if (drawnPage === `${tab} ${watched}`) {
-    return;
+  const watched = summarised ? "" : (shown.drawn?.chains.map((chain) => chain.draws.at(-1)).join() ?? "");
+  const { forest, pairs } = state();
+  const now = JSON.stringify([tab, watched, forest, pairs]);
+  if (drawnPage !== now) {
+    drawnPage = now;
+    pages.replaceChildren(...page(shown, tab));
   }
-  drawnPage = `${tab} ${watched}`;
-  const choose = (site: string): void => vscode.postMessage({ type: "site", site });
-  pages.replaceChildren(...page(shown, tab, choose));
 }
 
-function page(shown: RunState, tab: Tab, choose: (site: string) => void): HTMLElement[] {
-  if (tab === "compare") {
-    return [picker(), ...(other ? compareView(shown, summarised, other) : [])];
-  }
-  if (!summarised) {
-    return tab === "first" && shown.drawn ? chainsView(soFar(shown.drawn), choose) : [];
-  }
+function page(shown: RunState, tab: Tab): HTMLElement[] {
+  const known = summarised ?? (shown.drawn ? soFar(shown.drawn) : undefined);
   switch (tab) {
-    case "first":
-      return chainsView(summarised, choose);
+    case "compare":
+      return [picker(), ...(other ? compareView(shown, summarised, other, choose) : [])];
+    case "loss":
+      return [fitting];
     case "posterior":
-      return posteriorView(summarised, choose);
+      if (known) {
+        table.show(known);
+      }
+      return known ? [table.element] : [];
+    case "forest":
+      return known ? forestView(known, state().forest, choose, (forest) => keep({ forest })) : [];
     case "pairs":
-      return pairsView(summarised, [], choose);
+      return known ? pairsView(known, state().pairs, choose, (pairs) => keep({ pairs })) : [];
     case "predictive":
-      return predictiveView(summarised, choose);
+      return known ? predictiveView(known, choose) : [];
   }
 }
 
@@ -237,26 +287,38 @@ function generate(): void {
   send("sample");
 }
 
+const PHASES: Record<string, string> = { warmup: "warming up", sampling: "sampling" };
+
 function progressLine(shown: RunState): string {
   if (isOver(shown)) {
-    return shown.seconds ? `${summary(shown)} · ${duration(shown.seconds)}` : summary(shown);
+    // What is wrong stands below, check by check.
+    const grave = gravePoints(shown.ending).length > 0 || shown.ending?.event === "failed";
+    const draws = summarised && shown.algorithm === "nuts" ? `${summarised.chains} chains of ${count(summarised.draws)} draws` : "";
+    return [draws, grave ? "" : summary(shown), shown.seconds ? duration(shown.seconds) : ""].filter(Boolean).join(" · ");
   }
   if (shown.steps === 0) {
     return "Starting: the program is built and the data is read.";
   }
   return [
     `${count(shown.step)} of ${count(shown.steps)} ${shown.algorithm === "nuts" ? "draws" : "steps"}`,
-    shown.phase ?? "",
+    shown.phase ? PHASES[shown.phase] ?? shown.phase : "",
+    shown.divergences ? `${count(shown.divergences)} divergences` : "",
     duration(shown.seconds),
     shown.eta === null ? "" : `${duration(shown.eta)} to go`,
     shown.stepTime === null ? "" : `${Number((shown.stepTime * 1000).toPrecision(2))} ms a step`,
   ].filter(Boolean).join(" · ");
 }
 
-function drawChart(shown: RunState): void {
+/** The loss of a fit; of chains how the sampler adapts, which folds away once there are draws to look at. */
+function drawFitting(shown: RunState): void {
   const { log: logScale, smoothed } = state();
   const { series } = shown;
   const nuts = shown.algorithm === "nuts";
+  adaptation.hidden = !nuts || currentTab(shown) !== "posterior" || series.steps.length < 2;
+  if (nuts && fitting.parentElement !== adaptation) {
+    adaptation.append(fitting);
+    adaptation.open = !isOver(shown) && !shown.drawn;
+  }
   charts.hidden = series.steps.length < 2;
   controls.hidden = charts.hidden || nuts;
   if (charts.hidden) {
@@ -284,9 +346,6 @@ function figureTiles(shown: RunState): HTMLElement[] {
     tile("unigram entropy", heldOut.unigram.toFixed(3), "of the text itself");
     tile("bigram entropy", heldOut.bigram.toFixed(3), "of the text itself");
   }
-  if (shown.divergences !== null) {
-    tile("divergences", String(shown.divergences));
-  }
   if (shown.stepSize !== null) {
     tile("step size", shown.stepSize.toPrecision(3));
   }
@@ -296,7 +355,7 @@ function figureTiles(shown: RunState): HTMLElement[] {
   return tiles;
 }
 
-function log(shown: RunState): HTMLElement[] {
+function failure(shown: RunState): HTMLElement[] {
   const { ending } = shown;
   if (ending?.event === "failed") {
     return [
@@ -309,7 +368,7 @@ function log(shown: RunState): HTMLElement[] {
 }
 
 function state(): Kept {
-  return { ...{ runId: "", log: false, smoothed: false, tab: "first" as Tab }, ...vscode.getState() };
+  return { ...{ runId: "", log: false, smoothed: false, tab: undefined, table: AS_WRITTEN, forest: undefined, pairs: [] }, ...vscode.getState() };
 }
 
 function keep(more: Partial<Kept>): void {
