@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -38,6 +38,8 @@ def diagram(
         "-f",
         help="mermaid, dot, svg, png, tikz or json; by default what the output's name says, else mermaid.",
     ),
+    direction: Literal["right", "down"] = typer.Option("right", "--direction", "-d", help="Where wires lead to."),
+    fold: bool = typer.Option(False, "--fold", help="Draw the middle of each long chain as one node."),
 ) -> None:
     """Draw a let or a program."""
     from qvr_core import diagrams
@@ -47,22 +49,22 @@ def diagram(
         stop(f"unknown format `{chosen}`: {', '.join(FORMATS)}")
     snapshot = analysed_file(file)
     try:
-        graph = diagrams.build(snapshot, name)
+        graph = diagrams.build(snapshot, name, fold=fold)
         match chosen:
             case "mermaid":
-                drawn = diagrams.to_mermaid(graph)
+                drawn = diagrams.to_mermaid(graph, direction)
                 page = output is not None and output.suffix.lower() == ".md"
                 content = (f"```mermaid\n{drawn.rstrip()}\n```\n" if page else drawn).encode()
             case "dot":
-                content = diagrams.to_dot(graph).encode()
+                content = diagrams.to_dot(graph, direction).encode()
             case "tikz":
-                content = diagrams.to_tikz(graph).encode()
+                content = diagrams.to_tikz(graph, direction).encode()
             case "json":
                 content = document(snapshot, graph)
             case "svg":
-                content = diagrams.to_svg(graph).encode()
+                content = diagrams.to_svg(graph, direction).encode()
             case _:
-                content = diagrams.to_png(graph)
+                content = diagrams.to_png(graph, direction)
     except (diagrams.NoDiagram, diagrams.NoDot) as problem:
         stop(str(problem), 1)
     if output is None:

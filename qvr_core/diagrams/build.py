@@ -122,7 +122,7 @@ def draw_program(drawing: Drawing, program: Program) -> Sheet:
     unfinished: list[End] = []
     for end in ends:
         node = drawing.node(end.node)
-        if node.kind == "site" and node.role == "observed":
+        if node.kind in ("site", "let") and end.site in (None, node.label):
             put(drawing.graph, replace(node, returned=True))
         else:
             unfinished.append(end)

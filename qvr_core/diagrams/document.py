@@ -45,7 +45,9 @@ class Node(Part):
     declared: str | None = Field(description="The morphism whose weights it holds.")
     shared: bool = Field(description="Whether another node holds the same weights.")
     sort: Literal["=>", "->", "-o", ""] = Field(description="Of an arrow: deterministic, sampled, tensor.")
-    role: Literal["latent", "observed", "predicted", "marginalized", ""] = Field(description="Of a site.")
+    role: Literal["latent", "observed", "imputed", "predicted", "marginalized", ""] = Field(
+        description="Of a site; `imputed` is observed, but for gaps that are latent."
+    )
     site: str | None = Field(description="The name that a step gives to it.")
     returned: bool
     range: Range | None = Field(description="Where it is declared or drawn; null for what another file declares.")
@@ -87,7 +89,7 @@ class Document(Part):
 def to_document(graph: Diagram, locate: Locate) -> str:
     """The diagram as JSON text.  `locate` gives the range of a place, or None."""
     page = to_json(graph, locate)
-    del page["dot"], page["mermaid"]
+    del page["dot"], page["mermaid"], page["legend"]
     boxes = {box.id: box for box in sheet(graph).boxes}
     for node in page["nodes"]:
         del node["home"]

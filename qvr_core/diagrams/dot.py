@@ -9,27 +9,34 @@ from __future__ import annotations
 from typing import Any
 
 from qvr_core.diagrams.graph import Diagram, Node, Wire, drawn_box, nodes, sheet, wires
+from qvr_core.diagrams.legend import with_legend
 from qvr_core.diagrams.mermaid import classes, holds
 
 FONT = "Helvetica,Arial,sans-serif"
 SHAPES = {
     "input": "box", "output": "box", "arrow": "box", "site": "ellipse", "let": "box", "score": "hexagon",
-    "data": "cylinder", "state": "circle", "operator": "box", "box": "box3d", "damaged": "box",
+    "data": "box", "state": "circle", "operator": "box", "box": "box3d", "damaged": "box",
 }  # fmt: skip
 COLOURS = {
     "deterministic": ("#eef2f7", "#5b6b80", "#1b2430"),
     "sampled": ("#fff3dc", "#b7791f", "#3d2a05"),
     "tensor": ("#e6f4ea", "#2f7d4f", "#0f2e1c"),
     "latent": ("#ffffff", "#7a4fb5", "#2b1750"),
-    "observed": ("#7a4fb5", "#4d2d7d", "#ffffff"),
-    "data": ("#d5d8dd", "#6b7280", "#22252a"),
+    "predicted": ("#ffffff", "#7a4fb5", "#2b1750"),
+    "marginalized": ("#ffffff", "#7a4fb5", "#2b1750"),
+    "observed": ("#d9d5e3", "#4d2d7d", "#22252a"),
+    "imputed": ("#d9d5e3", "#4d2d7d", "#22252a"),
+    "data": ("#d9d5e3", "#6b7280", "#22252a"),
     "plain": ("#f7f7f8", "#8a8f98", "#22252a"),
     "damaged": ("#fde7e7", "#c62828", "#7f1010"),
 }
-"""Class -> (fill, line, text)."""
+"""Class -> (fill, line, text).  What is given is shaded, as statisticians do."""
+LINES = {"predicted": "dashed", "imputed": "dashed", "marginalized": "dotted"}
+"""Class -> how the outline is drawn, where it is not a whole line."""
+DIRECTIONS = {"right": "LR", "down": "TB"}
 BAD = "#c62828"
 PAGE = {
-    "rankdir": "LR", "bgcolor": "transparent", "pad": "0.2", "nodesep": "0.35", "ranksep": "0.55", "compound": "true",
+    "bgcolor": "transparent", "pad": "0.2", "nodesep": "0.35", "ranksep": "0.55", "compound": "true",
     "fontname": FONT,
 }  # fmt: skip
 NODES = {
@@ -38,17 +45,20 @@ NODES = {
 }  # fmt: skip
 EDGES = {"fontname": FONT, "fontsize": "10", "color": "#5b6b80", "fontcolor": "#5b6b80", "arrowsize": "0.7"}
 FRAMES = {
-    "labeljust": "l", "style": "rounded,dashed", "color": "#8a8f98", "fontcolor": "#5b6b80", "fontsize": "11",
+    "labeljust": "l", "style": "rounded", "color": "#8a8f98", "fontcolor": "#5b6b80", "fontsize": "11",
     "fontname": FONT, "margin": "12",
 }  # fmt: skip
 
 
-def to_dot(graph: Diagram) -> str:
-    """The diagram as DOT text; no `dot` program is needed for that."""
+def to_dot(graph: Diagram, direction: str = "right", *, legend: bool = True) -> str:
+    """The diagram as DOT text; no `dot` program is needed for that.  `direction` is 'right' or 'down'."""
     from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
 
+    graph = with_legend(graph) if legend else graph
     page = sheet(graph)
-    dot: Any = Digraph(literal(page.name), graph_attr=PAGE, node_attr=NODES, edge_attr=EDGES)
+    dot: Any = Digraph(
+        literal(page.name), graph_attr={**PAGE, "rankdir": DIRECTIONS[direction]}, node_attr=NODES, edge_attr=EDGES
+    )
     dot.attr(tooltip=literal(f"{page.name} : {page.type}"))
     fill(dot, graph, None)
     ordinal: dict[tuple[str, str], int] = {}
@@ -68,7 +78,9 @@ def fill(dot: Any, graph: Diagram, box: str | None) -> None:
         if inner.drawn and drawn_box(inner.parent, boxes) == box and holds(graph, inner.id, boxes):
             with dot.subgraph(name="cluster_" + inner.id) as frame:
                 named = {"id": "box:" + inner.id, "class": "frame " + inner.kind}
-                frame.attr(label=literal(inner.label), tooltip=literal(inner.label), **named, **FRAMES)
+                # a plate is a whole line, as in any textbook; what else is framed is dashed
+                style = {**FRAMES, "style": "rounded" if inner.kind == "plate" else "rounded,dashed"}
+                frame.attr(label=literal(inner.label), tooltip=literal(inner.label), **named, **style)
                 fill(frame, graph, inner.id)
 
 
@@ -85,10 +97,8 @@ def attributes(node: Node) -> dict[str, str]:
         "color": line,
         "fontcolor": text,
     }
-    if node.kind in ("input", "output", "data", "state"):
-        found["style"] = "filled,rounded" if node.kind in ("input", "output") else "filled"
-    if node.kind in ("site", "score", "box"):
-        found["style"] = "filled"
+    if node.kind in ("data", "state", "site", "score", "box"):
+        found["style"] = ",".join(["filled", *(LINES[name] for name in names if name in LINES)])
     if node.shared:
         found["penwidth"] = "2.6"
     if node.returned:
@@ -108,7 +118,7 @@ def edge(source: str, target: str, wire: Wire, ordinal: int) -> dict[str, str]:
         "class": " ".join(["wire", wire.kind, *(["mismatch"] if wire.mismatch else [])]),
         # spaces keep the letters off the wire where it runs downwards
         "label": literal(f" {wire.label} " if wire.label else "").replace("  ✗", " \\n✗"),
-        "tooltip": literal(wire.mismatch or wire.label),
+        "tooltip": literal(wire.mismatch or wire.label or wire.space),
     }
     if wire.kind != "value":
         found |= {"style": "dashed"} | ({"constraint": "false"} if wire.kind == "state" else {})

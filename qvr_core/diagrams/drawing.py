@@ -31,6 +31,9 @@ class End:
     back: int = 0
 
 
+VALUES = frozenset({"site", "let", "data", "score", "output"})
+"""Kinds of nodes that are values of a program."""
+
 Bundle = tuple[End, ...]
 """A value: one loose end per factor that comes from a node of its own."""
 
@@ -88,8 +91,10 @@ class Drawing:
         """Wire every end of `bundle` to `target`; where together they do not fit what it `wants`, they are marked."""
         mismatch = None if wants is None else misfit(bundle, wants)
         for number, end in enumerate(bundle):
-            text = caption(end.space)
-            named = end.site is not None and end.site != self.node(end.node).label
+            made, taker = self.node(end.node), self.node(target)
+            # between values a type says nothing: what a wire of a pipeline carries is what it is drawn for
+            text = "" if made.kind in VALUES and taker.kind in VALUES else caption(end.space)
+            named = end.site is not None and end.site != made.label
             label = f"{end.site} : {text}".rstrip(" :") if named else text
             if mismatch and number == 0:
                 label = f"{label}  ✗ {mismatch}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from qvr_core.diagrams.dot import to_dot
 from qvr_core.diagrams.graph import Box, Diagram, Node, nodes, sheet, wires
+from qvr_core.diagrams.legend import meanings
 from qvr_core.diagrams.mermaid import to_mermaid
 from qvr_core.semantics.types.diagnostics import Origin
 
@@ -19,7 +20,7 @@ def nowhere(origin: Origin) -> None:
 
 
 def to_json(graph: Diagram, locate: Locate, elsewhere: Locate = nowhere) -> dict[str, Any]:
-    """`{name, kind, type, nodes, wires, boxes, collapsed, dot, mermaid}`; the shapes stand in docs/protocol.md.
+    """`{name, kind, type, nodes, wires, boxes, collapsed, legend, dot, mermaid}`; the shapes stand in docs/protocol.md.
 
     `dot` is what an editor lays out; its `id` attributes are `node:<id>`, `box:<id>` and `wire:<source>:<target>:<n>`.
     A node's `range` is where a click goes; `ranges` are all places that it stands for, itself first.  What another file
@@ -46,7 +47,8 @@ def to_json(graph: Diagram, locate: Locate, elsewhere: Locate = nowhere) -> dict
         ],
         "boxes": [box_json(box, locate) for box in page.boxes if box.drawn],
         "collapsed": list(page.collapsed),
-        "dot": to_dot(graph),
+        "legend": [{"kind": kind, "role": role, "text": text} for kind, role, text in meanings(graph)],
+        "dot": to_dot(graph, legend=False),
         "mermaid": to_mermaid(graph),
     }
 

@@ -16,7 +16,8 @@ class Node:
     'damaged'.  `note` is a second line in small print, `detail` what a hover shows.  `origin` is where a click goes;
     `also` are the other places that the node stands for (uses, the site that it draws).  `declared` is the declared
     arrow whose weights it holds; `shared` says that other nodes hold them too.  `sort` is '=>', '->' or '-o' for
-    arrows and ''; `role` is 'latent', 'observed', 'predicted' or 'marginalized' for sites and ''.
+    arrows and ''; `role` is 'latent', 'observed', 'imputed' (observed, with gaps that are
+    latent), 'predicted' or 'marginalized' for sites and ''.
     """
 
     id: str
@@ -52,8 +53,8 @@ class Wire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A frame around nodes.  kind: 'scan', 'stack', 'repeat', 'plate', 'marginalize', 'program', 'fan', or 'let': a let
-    is a box only to be collapsed, never drawn."""
+    """A frame around nodes.  kind: 'scan', 'stack', 'repeat', 'plate', 'marginalize', 'program', 'fan', 'legend', or
+    'let': a let is a box only to be collapsed, never drawn."""
 
     id: str
     kind: str

@@ -19,23 +19,25 @@ class NoDot(Exception):
     """`dot` is missing or failed; the message is for the user."""
 
 
-def to_svg(graph: Diagram) -> str:
-    """The diagram as an SVG document.  Raises `NoDot`."""
-    return drawn(graph, "svg").decode()
+def to_svg(graph: Diagram, direction: str = "right") -> str:
+    """The diagram as an SVG document, 'right' or 'down'.  Raises `NoDot`."""
+    return drawn(graph, "svg", direction).decode()
 
 
-def to_png(graph: Diagram) -> bytes:
-    """The diagram as a PNG image at 144 dots an inch.  Raises `NoDot`."""
-    return drawn(graph, "png:cairo")
+def to_png(graph: Diagram, direction: str = "right") -> bytes:
+    """The diagram as a PNG image at 144 dots an inch, 'right' or 'down'.  Raises `NoDot`."""
+    return drawn(graph, "png:cairo", direction)
 
 
-def drawn(graph: Diagram, output: str) -> bytes:
+def drawn(graph: Diagram, output: str, direction: str) -> bytes:
     import subprocess  # the package graphviz runs `dot` without a limit of time
 
     resolution = ["-Gdpi=144", "-Gbgcolor=white"] if output.startswith("png") else []
     command = ["dot", f"-T{output}", *resolution]
     try:
-        done = subprocess.run(command, input=to_dot(graph).encode(), capture_output=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, input=to_dot(graph, direction).encode(), capture_output=True, timeout=60, check=False
+        )
     except FileNotFoundError as error:
         raise NoDot(MISSING) from error
     except subprocess.TimeoutExpired as error:

@@ -16,6 +16,8 @@ GAP = 0.6
 FRAME = 0.5
 """Between a frame and what it holds; its title stands in the room above."""
 TITLE = 0.5
+LABEL = 0.6
+"""The room of a wire's label where wires run downwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,12 @@ class Block:
 
 
 def placed(
-    graph: Diagram, size: Callable[[str], tuple[float, float]], room: Callable[[Wire], float]
+    graph: Diagram, size: Callable[[str], tuple[float, float]], room: Callable[[Wire], float], *, down: bool = False
 ) -> dict[str, Place]:
-    """Where each node stands, given the `size` of a node by its id and the `room` that a wire's label takes."""
+    """Where each node stands, given the `size` of a node by its id and the `room` that a wire's label takes.
+
+    From left to right, or `down`: then the same is worked out with height for width, and turned over.
+    """
     boxes = {box.id: box for box in sheet(graph).boxes}
     paths: dict[str, tuple[str, ...]] = {}
     for node in nodes(graph):
@@ -55,8 +60,16 @@ def placed(
         for source, target, wire in wires(graph)
         if source in paths and target in paths and wire.kind != "state"
     ]
+    if down:
+        block = _laid_out((), list(paths), paths, [(a, b, LABEL) for a, b, _ in flow], lambda name: _turned(size(name)))
+        return {name: Place(at.y, -at.x, at.height, at.width) for name, at in block.places.items()}
     block = _laid_out((), list(paths), paths, flow, size)
     return {name: Place(at.x, -at.y, at.width, at.height) for name, at in block.places.items()}
+
+
+def _turned(size: tuple[float, float]) -> tuple[float, float]:
+    width, height = size
+    return height, width
 
 
 Flow = list[tuple[str, str, float]]

@@ -1,4 +1,4 @@
-"""Diagrams as Mermaid text: `flowchart LR`, frames as subgraphs."""
+"""Diagrams as Mermaid text: a `flowchart`, frames as subgraphs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, drawn_box, nodes, sheet, wires
+from qvr_core.diagrams.legend import with_legend
 
 RESERVED = frozenset(
     {"end", "graph", "flowchart", "subgraph", "style", "class", "classDef", "click", "default", "linkStyle"}
@@ -18,7 +19,7 @@ SHAPES = {
     "site": ("((", "))"),
     "let": ("(", ")"),
     "score": ("{{", "}}"),
-    "data": ("[(", ")]"),
+    "data": ("[", "]"),
     "state": ("((", "))"),
     "operator": ("(", ")"),
     "box": ("[[", "]]"),
@@ -29,18 +30,23 @@ STYLES = {
     "sampled": "fill:#fff3dc,stroke:#b7791f,color:#3d2a05",
     "tensor": "fill:#e6f4ea,stroke:#2f7d4f,color:#0f2e1c",
     "latent": "fill:#ffffff,stroke:#7a4fb5,color:#2b1750",
-    "observed": "fill:#7a4fb5,stroke:#4d2d7d,color:#ffffff",
-    "data": "fill:#d5d8dd,stroke:#6b7280,color:#22252a",
+    "predicted": "fill:#ffffff,stroke:#7a4fb5,color:#2b1750,stroke-dasharray:5 3",
+    "marginalized": "fill:#ffffff,stroke:#7a4fb5,color:#2b1750,stroke-dasharray:1 3",
+    "observed": "fill:#d9d5e3,stroke:#4d2d7d,color:#22252a",
+    "imputed": "fill:#d9d5e3,stroke:#4d2d7d,color:#22252a,stroke-dasharray:5 3",
+    "data": "fill:#d9d5e3,stroke:#6b7280,color:#22252a",
     "plain": "fill:#f7f7f8,stroke:#8a8f98,color:#22252a",
     "shared": "stroke-width:3px",
+    "returned": "stroke-width:3px",
     "damaged": "fill:#fde7e7,stroke:#c62828,color:#7f1010",
 }
 
 
-def to_mermaid(graph: Diagram) -> str:
-    """The diagram as a Mermaid flowchart, ready for a Markdown fence."""
+def to_mermaid(graph: Diagram, direction: str = "right") -> str:
+    """The diagram as a Mermaid flowchart, ready for a Markdown fence.  `direction` is 'right' or 'down'."""
+    graph = with_legend(graph)
     ids = {node.id: mermaid_id(node.id) for node in nodes(graph)}
-    lines = ["flowchart LR"]
+    lines = [f"flowchart {'LR' if direction == 'right' else 'TB'}"]
     lines += frame(graph, None, ids, "    ")
     bad: list[int] = []
     for count, (source, target, wire) in enumerate(wires(graph)):
@@ -92,12 +98,16 @@ def arrow(wire: Wire) -> str:
 
 
 def classes(node: Node) -> list[str]:
+    return [*kinds(node), *(["returned"] if node.returned else [])]
+
+
+def kinds(node: Node) -> list[str]:
     match node.kind:
         case "arrow":
             style = {"->": "sampled", "-o": "tensor"}.get(node.sort, "deterministic")
             return [style, "shared"] if node.shared else [style]
         case "site":
-            return ["observed" if node.role == "observed" else "latent"]
+            return [node.role or "latent"]
         case "damaged" | "data" as style:
             return [style]
         case _:

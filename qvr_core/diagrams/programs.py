@@ -6,10 +6,12 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from qvr_core.diagrams import plates
 from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect, put
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
+from qvr_core.diagrams.plates import Plates
 from qvr_core.semantics.types.chain_starts import written_in
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
@@ -25,10 +27,9 @@ from qvr_core.semantics.types.model.expressions import (
     Window,
 )
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
-    Ascription,
     IndexedValue,
     LetModel,
     MarginalizeModel,
@@ -43,7 +44,6 @@ from qvr_core.semantics.types.spaces import Named, Unknown
 from qvr_core.semantics.types.walk import operands, sites
 from qvr_core.semantics.types.walk import values as operations
 from qvr_core.syntax.printer import to_text
-from qvr_core.syntax.tree.arithmetic import Binder
 from qvr_core.syntax.tree.steps import LetStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
 
 DRAWS = (SampleStep, ObserveStep, PredictStep, MarginalizeStep)
@@ -56,15 +56,21 @@ class Scope:
     drawing: Drawing
     input: Bundle
     bound: dict[str, Bundle] = field(default_factory=dict[str, Bundle])
-    plates: dict[str, str] = field(default_factory=dict[str, str])
+    plates: Plates = field(init=False)
     ahead: frozenset[str] = frozenset()
     """Names that are observed: steps above may read them, and then their nodes stand already."""
     standing: dict[str, str] = field(default_factory=dict[str, str])
+    given: dict[str, DataName] = field(default_factory=dict[str, DataName])
+    """What is known of the data that are read."""
+
+    def __post_init__(self) -> None:
+        self.plates = Plates(self.drawing)
 
 
 def run(drawing: Drawing, program: Program, bundle: Bundle) -> Bundle:
     """Draw the body of `program` on `bundle`; the loose ends of what it returns."""
-    scope = Scope(drawing, bundle, ahead=frozenset(site.name for site in sites(program.steps, ObserveModel)))
+    ahead = frozenset(site.name for site in sites(program.steps, ObserveModel))
+    scope = Scope(drawing, bundle, ahead=ahead, given={one.name: one for one in program.data})
     named = [given for given in program.inputs if given.name is not None]
     if named and len(named) == len(program.inputs):
         shares = split(bundle, [given.space for given in named])
@@ -164,7 +170,8 @@ def drawn(scope: Scope, draw: ArrowDraw) -> Bundle:
 
 def observed(scope: Scope, site: Site) -> Bundle:
     if not isinstance(site.draw, ArrowDraw):
-        return (End(family_site(scope, site, "observed"), site_space(site)),)
+        imputed = site.missing is not None and site.missing.how == "impute"
+        return (End(family_site(scope, site, "imputed" if imputed else "observed"), site_space(site)),)
     ends = drawn(scope, site.draw)
     node = site_node(scope, site, "observed", detail="")
     scope.drawing.wire(ends, node)
@@ -228,39 +235,13 @@ def unknown() -> Named:
 
 @contextmanager
 def plate(scope: Scope, site: Site) -> Generator[None]:
-    """The frame of the plate that `site` is drawn over: one for all its sites."""
-    step = scope.drawing.written.get(site.origin.unit)
-    if isinstance(step, DRAWS) and step.binders:
-        with scope.drawing.within(along(scope, step.binders, site.origin)):
-            yield
-        return
-    over = site.ascribed
-    if site.ascription not in (Ascription.PLATE, Ascription.ROW_DRAWS) or over is None:
+    """The frame of the plate that `site` is drawn over: one for all that run over its sets."""
+    over = plates.of_site(site)
+    if not over:
         yield
         return
-    drawing = scope.drawing
-    if over.written in scope.plates:
-        with drawing.within(scope.plates[over.written]):
-            yield
-        return
-    with drawing.inside(Box(id=f"plate_{over.written}", kind="plate", label=caption(over), origin=site.origin)) as box:
-        scope.plates[over.written] = box
+    with scope.drawing.within(scope.plates.frame(over, site.origin)):
         yield
-
-
-def along(scope: Scope, binders: Sequence[Binder], origin: Origin) -> str | None:
-    """The innermost of the frames of some indices, one in the other: `Person · p`, and in it `Effect · e`."""
-    box = scope.drawing.box
-    path = box or ""  # inside a sum the same indices have frames of their own
-    for binder in binders:
-        label = f"{to_text(binder.space)} · {binder.name.text}"
-        path = f"{path} / {label}"
-        if path not in scope.plates:
-            frame = Box(id=f"plate_{label}", kind="plate", label=label, origin=origin)
-            with scope.drawing.within(box), scope.drawing.inside(frame) as made:
-                scope.plates[path] = made
-        box = scope.plates[path]
-    return box
 
 
 def marginalize(scope: Scope, step: MarginalizeModel) -> None:
@@ -315,7 +296,7 @@ def let(scope: Scope, step: LetModel) -> None:
         case _:
             label = ", ".join(step.names)
             text = expression(step.value)
-            with drawing.within(scope.plates.get(next(iter(step.value.type.indexed), None) or "", drawing.box)):
+            with drawing.within(scope.plates.known(step.value.type.indexed) or drawing.box):
                 node = drawing.add(
                     Node(
                         id=step.names[0],
@@ -336,13 +317,12 @@ def let(scope: Scope, step: LetModel) -> None:
 def indexed_let(scope: Scope, step: LetModel, held: IndexedValue) -> None:
     """A node in the frames of its indices; one that reads itself has a wire to itself."""
     written = scope.drawing.written.get(step.origin.unit)
-    binders = written.binders if isinstance(written, LetStep) else ()
     text = to_text(written.value) if isinstance(written, LetStep) else ", ".join(map(expression, held.values))
     label = ", ".join(step.names)
     made = Node(
         id=step.names[0], kind="let", label=label, note=short(text), detail=f"{label} = {text}", origin=step.origin
     )
-    with scope.drawing.within(along(scope, binders, step.origin)):
+    with scope.drawing.within(scope.plates.frame(plates.of_indices(held), step.origin)):
         node = scope.drawing.add(made)
     scope.drawing.wire(values(scope, *operations(step)), node)
     if held.recursive:
@@ -371,7 +351,7 @@ def read(scope: Scope, expr: Expr, hidden: frozenset[str]) -> Iterator[End]:
         case Data(name=name) if name in drawing.model.objects:
             return  # the number of elements of a set
         case Data(name=name, origin=origin):
-            yield data(scope, name, origin)
+            yield data(scope, name, origin, expr.type.indexed)
         case IndexValue(name=name) if "#" in name:
             # all the values of what is summed out, along an axis of its own
             yield from scope.bound.get(name.partition("#")[2], ())
@@ -406,8 +386,8 @@ def argument(scope: Scope, expr: Expr, hidden: frozenset[str]) -> Iterator[End]:
     yield End(node, Named(space, structure(space)))
 
 
-def data(scope: Scope, name: str, origin: Origin) -> End:
-    """One node for each data name, outside every frame."""
+def data(scope: Scope, name: str, origin: Origin, indexed: tuple[str | None, ...]) -> End:
+    """One node for each data name, in the plates that it runs over."""
     drawing = scope.drawing
     if name in scope.ahead:
         if name not in scope.standing:
@@ -415,7 +395,12 @@ def data(scope: Scope, name: str, origin: Origin) -> End:
         return End(scope.standing[name], unknown(), name)
     key = ("data", name)
     if key not in drawing.made:
-        with drawing.within(None):
+        known = scope.given.get(name)
+        over = [plates.of_set(one) for one in known.over] if known is not None else []
+        held = scope.plates.known((one.name for one in over) if over else indexed)
+        if held is None and over:
+            held = scope.plates.frame(over, origin)
+        with drawing.within(held):
             drawing.made[key] = drawing.add(Node(id=name, kind="data", label=name, detail="data", origin=origin))
     drawing.mention(drawing.made[key], origin)
     return End(drawing.made[key], unknown())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from qvr_core.diagrams.dot import BAD, COLOURS
+from qvr_core.diagrams.dot import BAD, COLOURS, LINES
 from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, drawn_box, nodes, sheet, wires
 from qvr_core.diagrams.layered import Place, placed
+from qvr_core.diagrams.legend import with_legend
 from qvr_core.diagrams.mermaid import classes, holds
 
 LIBRARIES = ("arrows.meta", "backgrounds", "fit", "shapes.geometric", "shapes.misc")
@@ -40,11 +41,13 @@ ACCENTS = {
 }  # fmt: skip
 
 
-def to_tikz(graph: Diagram) -> str:
-    """The diagram as a `tikzpicture`.  A comment above it says what the document needs."""
+def to_tikz(graph: Diagram, direction: str = "right") -> str:
+    """The diagram as a `tikzpicture`.  A comment above it says what the document needs; `direction` is 'right' or
+    'down'."""
+    graph = with_legend(graph)
     page = sheet(graph)
     known = {node.id: node for node in nodes(graph)}
-    places = placed(graph, lambda name: size(known[name]), room)
+    places = placed(graph, lambda name: size(known[name]), room, down=direction == "down")
     ids = {name: f"n{number}" for number, name in enumerate(known, 1)}
     used = dict.fromkeys(style for node in known.values() for style in classes(node) if style in COLOURS)
     needed = ",".join(LIBRARIES)
@@ -94,6 +97,7 @@ def room(wire: Wire) -> float:
 
 def drawn(node: Node, name: str, place: Place) -> str:
     style = [SHAPES[node.kind], *(f"qvr {one}" for one in classes(node) if one in COLOURS)]
+    style += [LINES[one] for one in classes(node) if one in LINES]
     if node.shared:
         style.append("line width=1.2pt")
     if node.returned:

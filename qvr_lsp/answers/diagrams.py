@@ -95,7 +95,7 @@ def graph_of(
     try:
         name = name if name is not None else main_name(snapshot.model)
         collapse = params.collapse
-        graph = build(snapshot.model, name, collapse=collapse, opened=opened, fold=collapse and fold)
+        graph = build(snapshot, name, collapse=collapse, opened=opened, fold=collapse and fold)
     except NoDiagram as error:
         raise RequestFailed(str(error)) from error
     return name, graph

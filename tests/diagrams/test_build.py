@@ -5,9 +5,34 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer
-from qvr_core.diagrams import Diagram, NoDiagram, build, nodes, sheet, wires
+from qvr_core.diagrams import Diagram, NoDiagram, build, nodes, sheet, to_dot, to_mermaid, to_tikz, wires
+from qvr_core.diagrams.legend import meanings
 from tests.diagrams import models
 from tests.standalone import standalone
+
+
+SCHOOLS = """\
+object School : FinSet 8
+program p : School -> Real 1
+    data sigma : School
+    sample mu <- Normal(0.0, 5.0)
+    sample tau <- HalfNormal(5.0)
+    sample z : School <- Normal(0.0, 1.0)
+    let theta = mu + tau * z
+    observe y : School <- Normal(theta, sigma)
+    return mu
+"""
+RADON = """\
+object County, House : FinSet _
+program p : House -> Real 1
+    data county : House -> County
+    data floor : House
+    data uranium : County
+    sample b <- Normal(0.0, 1.0)
+    sample level[c : County] <- Normal(b * uranium[c], 1.0)
+    observe y[h : House] <- Normal(level[county[h]] + b * floor[h], 1.0)
+    return b
+"""
 
 
 def value_wires(graph: Diagram) -> set[tuple[str, str]]:
@@ -79,24 +104,48 @@ def test_a_sampled_arrow_drawn_twice_is_two_nodes_that_show_their_shared_weights
     assert all(node.shared for node in drawn)
 
 
-def test_plates_collect_their_sites_and_data_stands_outside() -> None:
-    graph = build(models.schools(), "eight_schools")
+def test_plates_collect_their_sites_and_data() -> None:
+    graph = build(standalone(SCHOOLS))
     plates = [box for box in sheet(graph).boxes if box.kind == "plate"]
-    assert [box.label for box in plates] == ["School 8"]
+    assert [box.label for box in plates] == ["School (8)"]
     known = {node.id: node for node in nodes(graph)}
-    assert known["z"].box == known["y"].box == plates[0].id
     assert known["sigma"].kind == "data"
-    assert known["sigma"].box is None
+    assert {known[name].box for name in ("z", "theta", "y", "sigma")} == {plates[0].id}
+    assert known["mu"].box is None
     assert known["theta"].note == "mu + tau * z"
     assert {("mu", "theta"), ("tau", "theta"), ("z", "theta"), ("theta", "y"), ("sigma", "y")} <= value_wires(graph)
+
+
+def test_data_stand_in_plates_that_no_step_has_made_before() -> None:
+    graph = build(standalone(RADON))
+    where = {node.label: node.box for node in nodes(graph)}
+    assert where["county"] == where["floor"] == where["y"] == "plate_House"
+    assert where["uranium"] == where["level"] == "plate_County"
 
 
 def test_a_statistical_program_has_no_input_node_and_says_what_it_returns() -> None:
     graph = build(models.schools(), "eight_schools")
     assert not [node for node in nodes(graph) if node.kind == "input"]
-    (output,) = [node for node in nodes(graph) if node.kind == "output"]
-    assert output.label == "mu"
-    assert ("mu", output.id) in value_wires(graph)
+    assert [node.label for node in nodes(graph) if node.returned] == ["mu"]
+    assert not [node for node in nodes(graph) if node.kind == "output"]
+
+
+def test_wires_between_values_say_no_types() -> None:
+    assert {wire.label for _, _, wire in wires(build(models.schools(), "eight_schools"))} == {""}
+
+
+def test_a_legend_tells_apart_what_a_program_draws() -> None:
+    text = (Path(__file__).parents[2] / "examples/statistics/missing_predictors.qvr").read_text(encoding="utf-8")
+    graph = build(standalone(text))
+    assert [(kind, role) for kind, role, _ in meanings(graph)] == [
+        ("data", ""), ("site", "observed"), ("site", "imputed"), ("site", "latent"),
+    ]  # fmt: skip
+    (fed,) = [node for node in nodes(graph) if node.label == "fed"]
+    assert fed.role == "imputed"
+    for written in (to_dot(graph), to_mermaid(graph), to_tikz(graph)):
+        assert "Legend" in written and "observed, gaps imputed" in written.replace("{,}", ",")
+    assert "dashed" in next(line for line in to_dot(graph).splitlines() if line.strip().startswith("fed "))
+    assert meanings(example("rlstm_lm")) == []
 
 
 def test_large_frames_collapse_and_open_again() -> None:
@@ -145,7 +194,7 @@ def test_both_states_of_a_cell_return_and_every_state_leaves_as_a_sequence() -> 
     assert labels["h2", "state", "state"] == "h 64"
     assert labels["c2", "state", "state"] == "c 64"
     assert labels["h2", "lm_head", "value"] == "h : Seq Real 64"
-    assert labels["c2", "h2", "value"] == "Real 64"
+    assert labels["c2", "h2", "value"] == ""
 
 
 def test_what_a_call_gives_to_two_names_comes_from_what_makes_it() -> None:

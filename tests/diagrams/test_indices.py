@@ -35,9 +35,9 @@ def test_indices_are_nested_frames_and_labels_are_as_written() -> None:
             box = boxes[box].parent
         return path
 
-    assert frames("u") == ["Effect · e", "Person · p"]
-    assert frames("eta") == frames("y") == ["Row · i"]
-    assert frames("v") == frames("z") == frames("h") == ["Time · t"]
+    assert frames("u") == ["Effect (2)", "Person (4)"]
+    assert frames("eta") == frames("y") == frames("person") == ["Row (50)"]
+    assert frames("v") == frames("z") == frames("h") == ["Time (30)"]
     assert found["eta"].detail == "eta = sum(u[person[i], e] * x[i, e] for e : Effect)"
     assert found["y"].note == "Normal(eta[i], 1.0)"
 
@@ -55,7 +55,7 @@ def test_steps_that_read_one_another_are_wired_and_a_chain_to_itself() -> None:
 def test_every_format_shows_them() -> None:
     graph = build(Analyzer(TEXT).snapshot(), "p")
     for text in (to_dot(graph), to_mermaid(graph)):
-        assert "Person · p" in text and "2 back" in text
+        assert "Person (4)" in text and "2 back" in text
 
 
 def test_a_model_without_its_text_is_drawn_as_well() -> None:
@@ -92,10 +92,10 @@ def test_what_is_summed_out_stands_in_its_plates_and_is_wired_to_what_reads_it()
             box = boxes[box].parent
         return path
 
-    assert frames("near") == ["Hour · t", "Elk · e"]
-    assert frames("z") == ["Hour · t", "Elk · e", "Σ over z"]
-    assert frames("step") == ["Fix · i", "Σ over z"]
-    assert frames("k") == frames("y") == ["Hour · t", "Σ over k"]
+    assert frames("near") == ["Hour", "Elk"]
+    assert frames("z") == ["Hour", "Elk", "Σ over z"]
+    assert frames("step") == ["Fix", "Σ over z"]
+    assert frames("k") == frames("y") == ["Hour", "Σ over k"]
     made = {(graph.nodes[a].label, graph.nodes[b].label): wire for a, b, wire in wires(graph)}
     assert {("z", "step"), ("elk", "step"), ("hour", "step"), ("k", "y")} <= set(made)
     assert made["elk", "step"].kind == "index"
@@ -103,11 +103,12 @@ def test_what_is_summed_out_stands_in_its_plates_and_is_wired_to_what_reads_it()
     assert ("k", "k") not in made
 
 
-def test_a_set_is_no_data_and_data_are_grey() -> None:
+def test_a_set_is_no_data_and_data_are_shaded_as_observed() -> None:
     graph = build(Analyzer(HIDDEN).snapshot(), "p")
     assert {node.label for node in nodes(graph) if node.kind == "data"} == {"elk", "hour"}
-    assert "class elk,hour data" in to_mermaid(graph)
-    assert to_dot(graph).count('fillcolor="#d5d8dd"') == 2
+    assert "class elk,hour,legend_data data" in to_mermaid(graph)
+    shaded = [line.split()[0] for line in to_dot(graph, legend=False).splitlines() if "#d9d5e3" in line]
+    assert sorted(shaded) == ["elk", "hour", "step", "y"]
 
 
 def test_a6_what_reads_earlier_elements_of_another_step_closes_no_cycle() -> None:
@@ -127,5 +128,5 @@ program q : Time -> Real 1
 """
     graph = build(Analyzer(text).snapshot(), "q")
     found = {(graph.nodes[a].label, graph.nodes[b].label): wire for a, b, wire in wires(graph)}
-    assert (found["change", "level"].kind, found["change", "level"].label) == ("state", "Real 1  1 back")
+    assert (found["change", "level"].kind, found["change", "level"].label) == ("state", "1 back")
     assert found["change", "y"].kind == "value"

@@ -50,6 +50,8 @@ export interface DiagramPage {
   wires: DiagramWire[];
   boxes: DiagramBox[];
   collapsed: string[];
+  /** What its shapes say; empty where there is nothing to tell apart. */
+  legend: { kind: string; role: string; text: string }[];
   /** DOT text of the same graph; node ids stand in its `id` attributes as `node:<id>`. */
   dot: string;
   mermaid: string;

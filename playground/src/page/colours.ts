@@ -56,7 +56,10 @@ export const LIGHT: monaco.editor.IStandaloneThemeData = {
     comment: "57606a", keyword: "8a3ffc", space: "0b6e6e", arrow: "0550ae", program: "7a3e00", site: "5a2a83",
     family: "9a4a00", option: "6e4f00", number: "0a6b34", string: "a31515", data: "8b1a6b",
   }), // prettier-ignore
-  colors: { "editor.background": "#ffffff" },
+  colors: {
+    "editor.background": "#ffffff", "editorInlayHint.foreground": "#57606a", "editorInlayHint.background": "#f3f4f6",
+    "editorLineNumber.foreground": "#57606a", "editorLineNumber.dimmedForeground": "#57606a",
+  }, // prettier-ignore
 };
 
 export const DARK: monaco.editor.IStandaloneThemeData = {
@@ -66,5 +69,8 @@ export const DARK: monaco.editor.IStandaloneThemeData = {
     comment: "8b949e", keyword: "c8a2ff", space: "6fd3d3", arrow: "86b8ff", program: "ffc27a", site: "d8b4fe",
     family: "ffb27a", option: "dcc48a", number: "9be0a8", string: "f2a3a3", data: "f5a8dd",
   }), // prettier-ignore
-  colors: { "editor.background": "#16181d" },
+  colors: {
+    "editor.background": "#16181d", "editorInlayHint.foreground": "#9aa4b0", "editorInlayHint.background": "#1e2128",
+    "editorLineNumber.foreground": "#8b949e", "editorLineNumber.dimmedForeground": "#8b949e",
+  }, // prettier-ignore
 };

@@ -1,9 +1,14 @@
 /** DOT to SVG through the worker; only the newest wish is answered, and a layout that is no longer wanted is ended. */
 import source from "worker:./worker.ts";
 
+/** From left to right, or from top to bottom. */
+export type Direction = "LR" | "TB";
+
 export interface Wanted {
   turn: number;
   dot: string;
+  /** Undefined: whichever fills the panel. */
+  direction: Direction | undefined;
   width: number;
   height: number;
 }
@@ -11,6 +16,7 @@ export interface Wanted {
 interface Done {
   turn: number;
   svg?: string;
+  direction?: Direction;
   error?: string;
 }
 
@@ -18,6 +24,7 @@ export class Layout {
   private worker: Worker | undefined;
   private turn = 0;
   private busy = false;
+  private direction: Direction | undefined;
 
   /** `busy` hears when a layout begins and when none is under way any more. */
   constructor(
@@ -26,14 +33,15 @@ export class Layout {
     private readonly tellBusy: (busy: boolean) => void,
   ) {}
 
-  draw(dot: string, { clientWidth, clientHeight }: HTMLElement): void {
+  /** `again`: in the direction of the layout before, so that an edit leaves things where they were. */
+  draw(dot: string, { clientWidth, clientHeight }: HTMLElement, again: boolean): void {
     if (this.busy) {
       this.end();
     }
     this.turn += 1;
     this.busy = true;
     this.tellBusy(true);
-    const wanted: Wanted = { turn: this.turn, dot, width: clientWidth, height: clientHeight };
+    const wanted: Wanted = { turn: this.turn, dot, direction: again ? this.direction : undefined, width: clientWidth, height: clientHeight };
     this.worker ??= this.start();
     this.worker.postMessage(wanted);
   }
@@ -52,6 +60,7 @@ export class Layout {
         return;
       }
       this.rest();
+      this.direction = data.direction ?? this.direction;
       if (data.svg !== undefined) {
         this.drawn(data.svg);
       } else {

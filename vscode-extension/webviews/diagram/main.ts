@@ -22,6 +22,7 @@ const badge = el("span", { class: "badge", role: "status", hidden: true }, "stal
 const button = (label: string, title: string, act: () => void) => el("button", { title, "aria-label": title, click: act }, label);
 const frame = el("main", { class: "frame", tabindex: "0" });
 const tip = el("div", { class: "tip", role: "tooltip", hidden: true });
+const legend = el("p", { class: "legend", hidden: true });
 const text = el("details", { class: "outline" });
 const busy = el("p", { class: "busy", role: "status", hidden: true });
 const problem = el("p", { class: "problem", role: "alert", hidden: true });
@@ -41,6 +42,7 @@ document.getElementById("root")?.append(
   problem,
   busy,
   frame,
+  legend,
   text,
   tip,
 );
@@ -71,15 +73,15 @@ new ResizeObserver(() => {
     const { clientWidth: width, clientHeight: height } = frame;
     const other = Math.abs(width - laidOut.width) > OTHER_SHAPE || Math.abs(height - laidOut.height) > OTHER_SHAPE;
     if (answer && other && !cancelled) {
-      lay(answer);
+      lay(answer, false);
     }
   }, 200);
 }).observe(frame);
 
-function lay({ dot }: DiagramAnswer): void {
+function lay({ dot }: DiagramAnswer, again: boolean): void {
   cancelled = false;
   laidOut = { width: frame.clientWidth, height: frame.clientHeight };
-  layout.draw(dot, frame);
+  layout.draw(dot, frame, again);
 }
 
 window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
@@ -104,7 +106,8 @@ window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
 send({ type: "ready" });
 
 function show(next: DiagramAnswer, state: DiagramState, wireLabels: boolean): void {
-  if (answer && answer.name !== next.name) {
+  const again = answer?.name === next.name;
+  if (answer && !again) {
     view.fit();
   }
   answer = next;
@@ -115,7 +118,9 @@ function show(next: DiagramAnswer, state: DiagramState, wireLabels: boolean): vo
   document.body.classList.toggle("no-labels", !wireLabels);
   names.replaceChildren(...next.names.map((name) => el("option", { value: name, selected: name === next.name }, name)));
   text.replaceChildren(...outline(next, (node) => send({ type: "reveal", node })));
-  lay(next);
+  legend.replaceChildren(...next.legend.map(({ kind, role, text }) => el("span", {}, el("i", { class: `shape ${kind} ${role}` }), text)));
+  legend.hidden = next.legend.length === 0;
+  lay(next, again);
 }
 
 function cancel(): void {
@@ -135,7 +140,7 @@ function waiting(): void {
 
 function draw(svg: string): void {
   const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement as unknown as SVGSVGElement;
-  parsed.setAttribute("role", "img");
+  parsed.setAttribute("role", "group");
   parsed.setAttribute("aria-label", `Diagram of ${answer?.name ?? "the model"}`);
   for (const title of parsed.querySelectorAll("title")) {
     title.remove(); // our own tooltip says more
@@ -181,7 +186,7 @@ function prepare(group: SVGGElement): void {
   }
   group.setAttribute("tabindex", "0");
   group.setAttribute("role", "button");
-  group.setAttribute("aria-label", `${node.label}. ${node.detail}`);
+  group.setAttribute("aria-label", `${node.label}${node.note ? ` ${node.note}` : ""}. ${node.detail}`);
   const act = () => send(node.kind === "box" ? { type: "open", box: node.id } : { type: "reveal", node: node.id });
   group.addEventListener("click", act);
   group.addEventListener("keydown", (event) => {

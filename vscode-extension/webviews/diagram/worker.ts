@@ -1,6 +1,6 @@
 /** Lays out DOT as SVG, off the page's thread: from left to right or from top to bottom, whichever fills the panel. */
 import { Graphviz } from "@hpcc-js/wasm-graphviz";
-import type { Wanted } from "./layout";
+import type { Direction, Wanted } from "./layout";
 
 /** From left to right is how a pipeline is read: the other way must be this much larger. */
 const PREFERENCE = 1.15;
@@ -10,10 +10,14 @@ const graphviz = Graphviz.load();
 self.onmessage = async ({ data }: MessageEvent<Wanted>) => {
   try {
     const engine = await graphviz;
-    const across = engine.layout(data.dot, "svg", "dot");
-    const down = engine.layout(data.dot.replace("rankdir=LR", "rankdir=TB"), "svg", "dot");
-    const svg = scale(down, data) > PREFERENCE * scale(across, data) ? down : across;
-    self.postMessage({ turn: data.turn, svg });
+    const layout = (direction: Direction) => engine.layout(data.dot.replace("rankdir=LR", `rankdir=${direction}`), "svg", "dot");
+    if (data.direction) {
+      self.postMessage({ turn: data.turn, svg: layout(data.direction), direction: data.direction });
+      return;
+    }
+    const [across, down] = [layout("LR"), layout("TB")];
+    const direction: Direction = scale(down, data) > PREFERENCE * scale(across, data) ? "TB" : "LR";
+    self.postMessage({ turn: data.turn, svg: direction === "TB" ? down : across, direction });
   } catch (error) {
     self.postMessage({ turn: data.turn, error: error instanceof Error ? error.message : String(error) });
   }
