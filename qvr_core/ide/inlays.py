@@ -124,18 +124,23 @@ def _holes(snapshot: Snapshot, stretch: Range) -> Hints:
             yield InlayHint(place.end, f" = {value}", "hole", tooltip, edits)
 
 
+EVIDENT = frozenset({"loc", "scale", "rate"})
+"""Parameters that whoever reads a program knows by their place."""
+
+
 def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
-    """Parameter names before the positional arguments of a family."""
+    """Parameter names before the positional arguments of a family, where the name tells more than the place does."""
     node = placed.unit.node
     if not isinstance(node, DrawStep):
         return
     family = FAMILIES.get(node.draw.name.text)
     arguments = node.draw.args or ()
-    if family is None or len(family.parameters) < 2:
+    if family is None or len(family.parameters) < 2 or len(arguments) < 2:
         return
     for parameter, argument in zip(family.parameters, arguments, strict=False):
         if argument.key is not None:
             return
-        if not (isinstance(argument.value, Variable) and argument.value.name.text == parameter.name):
+        evident = parameter.name in EVIDENT or len(parameter.name) == 1
+        if not evident and not (isinstance(argument.value, Variable) and argument.value.name.text == parameter.name):
             place = _cursor(snapshot, placed.uid, argument.span.start)
             yield InlayHint(place, f"{parameter.name}=", "parameter", parameter.constraint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -52,7 +53,42 @@ def inlay_hints(ls: QvrLanguageServer, document: View, params: types.InlayHintPa
             for one in beside
             if stretch.start <= one.cursor <= stretch.end
         ]
-    return hints
+    return uncut(hints)
+
+
+MOST_LETTERS = 43
+"""VS Code cuts the hints of a line, one behind the other, behind so many letters."""
+BARS = re.compile("^(live |prior )?[▁▂▃▄▅▆▇█]+ ")
+SPREAD = re.compile(", sd ≤ [^ ]+")
+
+
+def uncut(hints: list[Json]) -> list[Json]:
+    """Hints of which an editor cuts none: of each line the figures of a fit, then types, then the rest, while there is
+    room.  What is shortened has the whole in its tooltip."""
+    room: dict[int, int] = {}
+    kept: list[Json] = []
+    for hint in sorted(hints, key=importance):
+        line, label = hint["position"]["line"], hint["label"]
+        left = room.get(line, MOST_LETTERS)
+        if len(label) > left and hint.get("kind", 1) == 1 and left == MOST_LETTERS:
+            hint = {**hint, "label": shortened(label), "tooltip": "\n".join(filter(None, (label, hint.get("tooltip"))))}
+        if len(hint["label"]) <= left:
+            room[line] = left - len(hint["label"])
+            kept.append(hint)
+    return sorted(kept, key=lambda hint: (hint["position"]["line"], hint["position"]["character"]))
+
+
+def importance(hint: Json) -> tuple[int, int, int]:
+    """The figures of a fit first, which have no kind; then types; then parameters; by their places."""
+    return hint.get("kind", 0), hint["position"]["line"], hint["position"]["character"]
+
+
+def shortened(label: str) -> str:
+    """Without the bars of a density or the spread of many numbers; if that is not enough, the beginning."""
+    bare = BARS.sub(lambda found: found[1] or "", label)
+    if len(bare) > MOST_LETTERS:
+        bare = SPREAD.sub("", bare)
+    return bare if len(bare) <= MOST_LETTERS else bare[: MOST_LETTERS - 1] + "…"
 
 
 def with_live(fitted: Iterable[Beside], live: Iterable[Beside]) -> list[Beside]:

@@ -341,7 +341,7 @@ class Live:
         for one in beside(held.fit, snapshot, figure_of):
             if prior and one.older:
                 return
-            misses = " · leaves its data outside" if one.cursor.line in lines else ""
+            misses = " · misses its data" if one.cursor.line in lines else ""
             told = tooltip + (" The program has changed since." if one.older else "")
             text = f"{'before' if one.older else mark} {one.text}{misses}"
             yield replace(one, text=text, tooltip=told, drawn="prior" if prior else "live")

@@ -10,7 +10,6 @@ from qvr_core.diagrams.legend import meanings
 from tests.diagrams import models
 from tests.standalone import standalone
 
-
 SCHOOLS = """\
 object School : FinSet 8
 program p : School -> Real 1

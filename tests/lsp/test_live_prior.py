@@ -98,7 +98,7 @@ async def test_data_that_the_prior_leaves_outside_are_noted(editor: Editor) -> N
     assert await beside(editor) == {}
     found = await editor.request("qvr/prior", asked(editor, program="schools"))
     assert found["outside"]["y"].startswith("`y`: 100% of its data (2 to 4) lie outside what the prior predicts, 29")
-    assert (await beside(editor))[7].endswith("leaves its data outside")
+    assert (await beside(editor))[7].endswith("misses its data")
     hover = await editor.hover(uri_of(editor), *place(text, "y : S"))
     assert "lie outside what the prior predicts" in hover["contents"]["value"]
     await rewrite(editor, SCHOOLS)

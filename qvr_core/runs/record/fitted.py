@@ -166,7 +166,7 @@ def beside(fit: Fitted, snapshot: Snapshot, told: Callable[[SiteSummary], str] |
     for unit, names in behind.items():
         end = len(units[unit].unit.text)
         figures = [said(fit.sites[name]) if len(names) == 1 else f"{name} {said(fit.sites[name])}" for name in names]
-        text = ", ".join(figures) + (" · of an older text" if older and told is None else "")
+        text = ", ".join(figures) + (" · older text" if older and told is None else "")
         shown.append(Beside(snapshot.range(Origin(unit, Span(end, end))).start, text, note, older))
     return shown
 
