@@ -60,7 +60,8 @@ def test_inferred_direction_is_shown_and_can_be_written_out() -> None:
 
 
 def test_parameter_names_of_families() -> None:
-    text = "object R : FinSet 4\nprogram p : R -> R\n    sample mu <- Normal(0.0, 1.0)\n    sample df <- Exponential(0.1)\n"
+    text = "object R : FinSet 4\nprogram p : R -> R\n    sample mu <- Normal(0.0, 1.0)\n"
+    text += "    sample df <- Exponential(0.1)\n"
     text += "    sample a <- Gamma(2.0, 3.0)\n    observe y <- StudentT(4.0, mu, scale=2.0)\n"
     text += "    observe z <- StudentT(df, mu, 1.0)\n    return mu\n"
     # not where every reader knows it, not for a lone argument, not before a variable of that name
