@@ -26,7 +26,8 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A proposal.  `insert` may hold `$1`, `${1:name}`, `$0` where `snippet` is true.  Small ranks come first."""
+    """A proposal.  `insert` may hold `$1`, `${1:name}`, `$0` where `snippet` is true.  Small ranks come first, of one
+    rank small orders."""
 
     label: str
     kind: str
@@ -35,6 +36,7 @@ class Completion:
     insert: str = ""
     snippet: bool = False
     rank: int = 0
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)

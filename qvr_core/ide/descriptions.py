@@ -11,6 +11,7 @@ from qvr_core.ide.imports.homes import home_named
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Comment, Prose, prose
+from qvr_core.ide.reading import set_words, site_words
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
@@ -76,7 +77,7 @@ def object_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
         return prose(f"object `{symbol.name}`, which has an error", documentation(snapshot, symbol))
     lines = [f"object {held.name} : {structure(held.space.space)}"]
     alias = f"Another name of `{held.alias}`." if held.alias else ""
-    shape = f"Values have shape `{arrows.shape_text(held.space.space)}`."
+    shape = set_words(held.space.space) or f"Values have shape `{arrows.shape_text(held.space.space)}`."
     written = held.space.written
     composed = f"Written `{written}`." if written not in (held.name, structure(held.space.space)) else ""
     return prose(Code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, _uses(snapshot, symbol))
@@ -230,7 +231,7 @@ def program_text(snapshot: Snapshot, program: Program) -> Prose:
     count = parameter_count(model_of(snapshot), program)
     template = ", ".join(f"`{item.written}`" for item in program.template)
     return prose(
-        Code(f"program {program.name} : {program.domain.written} {program.sort.value} {program.codomain.written}"),
+        Code(f"program {program.name} : {_declared_type(program)}"),
         documentation(snapshot, Symbol("", program.name)),
         f"Template over {template}." if template else "",
         _widths(program.domain, program.codomain) if program.uses_input else prose(_rows(program)),
@@ -241,9 +242,16 @@ def program_text(snapshot: Snapshot, program: Program) -> Prose:
     )
 
 
+def _declared_type(program: Program) -> str:
+    """As the header has it where nothing comes in: then it only names the rows."""
+    if program.uses_input:
+        return f"{program.domain.written} {program.sort.value} {program.codomain.written}"
+    return f"{program.declared_domain.written} -> {program.declared_codomain.written}"
+
+
 def _rows(program: Program) -> str:
-    gives = ", ".join(label or name for label, name in program.returns)
-    return f"Never uses its input: the declared type names its rows. Returns {gives or 'nothing'}."
+    gives = ", ".join(f"`{label or name}`" for label, name in program.returns)
+    return f"One row of data for each element of `{program.declared_domain.written}`. Returns {gives or 'nothing'}."
 
 
 def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
@@ -312,16 +320,23 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
             support = ""
     plate = plate_of(site)
     typed = site_type(site, name)
+    head = Code(f"{name} : {typed}" if typed else name)
+    density = "" if role == PREDICTED or site.density.kind == "exact" else sentence(arrows.density_text(site.density))
+    words = site_words(site, name)
     drawn_as = arrows.plate_shape(plate, space, rows=rows)
+    if words and not rows:
+        words += f" · shape `{drawn_as}`" if drawn_as != "()" else ""
+        moved = "Sampled as a standardised value." if site.noncentred else ""
+        return prose(head, f"{role} · {drawn} · {words}", moved, chain_note(site), density)
     shape = f"Shape: `{drawn_as}`" if (space is not None or plate is not None) and drawn_as != "()" else ""
     return prose(
-        Code(f"{name} : {typed}" if typed else name),
+        head,
         f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
         shape,
         f"One draw per element of {space_text(plate)}." if plate is not None else "",
         chain_note(site),
         support,
-        "" if role == PREDICTED else sentence(arrows.density_text(site.density)),
+        density or ("" if role == PREDICTED else sentence(arrows.density_text(site.density))),
         "Drawn anew in each row of the batch." if rows and site.row_local and plate is not None else "",
     )
 

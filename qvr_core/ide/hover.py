@@ -31,9 +31,11 @@ from qvr_core.ide.language_words import (
     family_text,
     keyword_text,
     option_text,
+    sentence,
 )
 from qvr_core.ide.operators import arrow_of, operator_text, sign_text
 from qvr_core.ide.prose import Code, Comment, Heading, Prose, prose
+from qvr_core.ide.reading import data_words, let_words
 from qvr_core.ide.symbols import Found, Symbol, bindings
 from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, target_at
 from qvr_core.ide.view import model_of
@@ -56,11 +58,10 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Finite
-from qvr_core.semantics.types.walk import all_steps, parts, walk
+from qvr_core.semantics.types.walk import all_steps, parts, sites, walk
 from qvr_core.syntax.layout import shape
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.declarations import ProgramHeader
-from qvr_core.syntax.tree.steps import DataStep
 from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
     symbol = found.symbol
     if symbol.target is not None:
         return imported_text(snapshot, found)
+    if symbol.name in ("Bool", "Nat") and symbol.name not in model_of(snapshot).objects:
+        return keyword_text(symbol.name)
     match symbol.kind:
         case "path" | "prefix":
             return import_text(snapshot, found)
@@ -182,7 +185,7 @@ def _bound(snapshot: Snapshot, found: Found) -> Prose:
     for step in all_steps(program.steps):
         text = _step(step, name, program.uses_input)
         if text:
-            return text
+            return prose(text[:1], Comment(_beside(snapshot, found)), _line(found), text[1:])
     return prose(f"`{name}`: {found.symbol.kind}")
 
 
@@ -200,7 +203,8 @@ def _shield(snapshot: Snapshot, program: str, name: str) -> str:
 
     graph = dependence_graph(found, model)
     around = blanket(graph, name) if is_site(graph, name) else ()
-    return f"Markov blanket: {', '.join(f'`{each}`' for each in around)}" if around else ""
+    named = ", ".join(f"`{each}`" for each in around)
+    return f"Markov blanket: {named} (given these, nothing else tells more of it)" if around else ""
 
 
 def _step(step: StepModel, name: str, rows: bool) -> Prose:
@@ -216,7 +220,8 @@ def _step(step: StepModel, name: str, rows: bool) -> Prose:
         case LetModel(names=names) if name in names:
             kind = let_type(step, name)
             typed = f" : {type_text(kind)}" if kind.indexed else ""
-            shown = value_text(replace(kind, indexed=(), sizes=()), rows=rows)
+            words = "" if rows else let_words(kind)
+            shown = words or value_text(replace(kind, indexed=(), sizes=()), rows=rows)
             return prose(Code(f"let {name}{typed}"), shown, order_note(step))
         case ScoreModel(name=own) if own == name:
             return prose(Code(f"score {name}"), "Added to the log joint density")
@@ -231,26 +236,35 @@ def _data(snapshot: Snapshot, found: Found) -> Prose:
     if sets:
         return prose(f"`{name}`: an element of {' and of '.join(f'`{each}`' for each in sets)}")
     kinds = [
-        value_text(item.type, rows=program.uses_input)
+        ("" if program.uses_input else data_words(item)) or value_text(item.type, rows=program.uses_input)
         for program in users
         for item in program.data
         if item.name == name
     ]
     names = ", ".join(f"`{program.name}`" for program in users)
+    observed = any(site.name == name for program in users for site in sites(program.steps, ObserveModel))
+    role = "Data, observed" if observed else "Data, given"
     declared = (item for program in users for item in program.data if item.name == name and item.declared)
     written = next((data_text(item.type, item.numbers) for item in declared), "")
     return prose(
         Code(f"data {name} : {written}" if written else name),
         Comment(_beside(snapshot, found)),
-        f"Data: supplied at run time{f' to {names}' if names else ''}.",
-        kinds[0] if kinds else "",
+        f"{role} {'by' if observed else 'to'} {names}." + (f" {sentence(kinds[0].rstrip('.'))}" if kinds else "")
+        if names
+        else "Data.",
     )
 
 
-def _beside(snapshot: Snapshot, found: Found) -> str:
-    """The comment behind the line that declares data, which documents them."""
+def _line(found: Found) -> Code | str:
+    """The line that binds a name, for who stands on another one."""
     placed = bindings(found.statement).get(found.symbol.name, (None,))[0]
-    if placed is None or not isinstance(placed.unit.node, DataStep):
+    return "" if placed is None or placed.uid == found.placed.uid else Code(placed.unit.text)
+
+
+def _beside(snapshot: Snapshot, found: Found) -> str:
+    """The comment behind the line that declares or binds a name, which documents it."""
+    placed = bindings(found.statement).get(found.symbol.name, (None,))[0]
+    if placed is None:
         return ""
     first = snapshot.layout.locate(placed.uid)[0]
     line = snapshot.lines[first + placed.unit.text.count("\n")]

@@ -23,6 +23,8 @@ KEYWORDS = {
             "Declares arrows between spaces; the option `role` says of which kind.",
             "morphism cell : Embedded * Hidden -> Hidden [role=kernel, scale=0.1] ~ Normal",
         ),
+        Keyword("Bool", "Of data: true and false, which count as 1 and 0.", "data correct : Answer -> Bool"),
+        Keyword("Nat", "Of data: counts, whole numbers from 0.", "data deaths : Year -> Nat"),
         Keyword("let", "Names a composite arrow; in a program, a value.", "let backbone = tok_embed >> scan(cell)"),
         Keyword("define", "The same as `let`.", "define backbone = tok_embed >> scan(cell)"),
         Keyword(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.prose import Code, Heading, Listing, Prose, prose
 from qvr_core.semantics.language.builtins import BUILTINS
@@ -23,7 +25,8 @@ def family_text(name: str) -> Prose:
         return prose(Code(CALL), sentence(SUMMARY), "Density by logsumexp; a cdf where each component has one.")
     family = FAMILIES[name]
     signature = ", ".join(
-        item.name if item.default is None else f"{item.name}={item.default:g}" for item in family.parameters
+        item.name if item.default is None or isnan(item.default) else f"{item.name}={item.default:g}"
+        for item in family.parameters
     )
     rows = [
         f"`{item.name}`: {item.constraint}"
@@ -75,5 +78,13 @@ def _legal(spec: OptionSpec) -> str:
     return f"Takes {kinds[spec.kind]}. Default: {shown}."
 
 
+SUPPORTS = {
+    "a finite set": "the categories 0, 1, …, or the labels of an enumeration",
+    "`CholeskyFactor`": "Cholesky factors of correlation or covariance matrices",
+    "numbers from 0 to ∞": "positive numbers",
+}
+
+
 def support_text(name: str) -> str:
-    return support_words(FAMILIES[name]).removeprefix("from ")
+    words = support_words(FAMILIES[name]).removeprefix("from ")
+    return SUPPORTS.get(words, words)

@@ -37,7 +37,7 @@ program q : Row -> Real 1
     ("mark", "words"),
     [
         ("a <- Ske$0wed(", "family Skewed(loc, scale : Real 1 [low=0.0], shape = 0.0) : Real 1 [low=0.0]"),
-        ("sample $0a <- ", "Support: numbers from 0 to ∞"),
+        ("sample $0a <- ", "one number from 0 up"),
     ],
 )
 def test_hover(mark: str, words: str) -> None:

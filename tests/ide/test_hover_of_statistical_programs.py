@@ -45,5 +45,5 @@ def test_a5_nothing_is_said_of_rows_of_a_batch(word: str) -> None:
 
 
 def test_a5_a_draw_has_the_shape_of_its_plate_by_number_or_by_name() -> None:
-    assert "`(8,)`" in said("sample u") and "Shape" not in said("sample tau")
+    assert "`(8,)`" in said("sample u") and "shape" not in said("sample tau")
     assert "`(Row,)`" in said("sample w")

@@ -8,11 +8,18 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
+from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
 from qvr_core.ide.completion.families import rule_offered
 from qvr_core.ide.completion.imported import from_imports, imported_offered
-from qvr_core.ide.completion.indexing import indexed_name, indices_offered, over_offered, sets_offered
+from qvr_core.ide.completion.indexing import (
+    indexed_name,
+    indexed_offered,
+    indices_offered,
+    over_offered,
+    sets_offered,
+)
 from qvr_core.ide.completion.offers import (
     BEST,
     GOOD,
@@ -28,6 +35,7 @@ from qvr_core.ide.completion.offers import (
     objects_offered,
     parameters_offered,
     spaces_offered,
+    unobserved_offered,
     values_offered,
 )
 from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
@@ -63,9 +71,9 @@ def complete(snapshot: Snapshot, cursor: Cursor) -> list[Completion]:
     imported = from_imports(snapshot, place)
     for item in chain(_items(snapshot, place), imported_offered(snapshot, place)) if imported is None else imported:
         held = unique.get(item.label)
-        if held is None or item.rank < held.rank:
+        if held is None or (item.rank, item.order) < (held.rank, held.order):
             unique[item.label] = item
-    return sorted(unique.values(), key=lambda item: (item.rank, item.label.lower()))
+    return sorted(unique.values(), key=lambda item: (item.rank, item.order, item.label.lower()))
 
 
 def _in_comment(snapshot: Snapshot, cursor: Cursor) -> bool:
@@ -103,7 +111,8 @@ def _openers(place: Context) -> Items:
         case "statement":
             yield from (_snippet(word, SNIPPETS[word]) for word in SNIPPETS if word in STATEMENTS)
         case "step":
-            yield from (_snippet(word, STEP_SNIPPETS[word]) for word in STEP_WORDS)
+            for word in STEP_WORDS:
+                yield replace(_snippet(word, STEP_SNIPPETS[word]), order=likely.order(word, likely.STEPS))
         case "deduction_item":
             yield from (_keyword(word) for word in ITEM_WORDS)
         case "composition_rule":
@@ -243,7 +252,11 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
     given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
     if place.start == "step":
         keys = STEP_KEYS.get(place.keyword, ())
-        yield from (_option(key, key if key in FLAGS else f"{key}=", MEANINGS[key]) for key in keys if key not in given)
+        first = likely.OPTIONS.get(place.keyword, ())
+        for key in keys:
+            if key not in given:
+                offered = _option(key, key if key in FLAGS else f"{key}=", MEANINGS[key])
+                yield replace(offered, order=likely.order(key, first))
     elif place.keyword == "morphism":
         role = ROLES.get(_role(place))
         for spec in role.options.values() if role is not None else ():
@@ -358,6 +371,8 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
     match place.keyword:
         case "return":
             yield from bound_offered(snapshot, place)
+        case "observe" if len(place.tokens) == 1:
+            yield from unobserved_offered(snapshot, place)
         case _ if bracket is not None and bracket.since and bracket.since[-1].kind == "COLON":
             yield from sets_offered(snapshot, place)  # of an index
         case _ if bracket is not None and (offered := over_offered(snapshot, place, bracket)) is not None:
@@ -394,7 +409,11 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         methods = ("goal_weight()", "weight(item)", "derivations(item)")
         yield from (Completion(call.partition("(")[0], "method", call, insert=call, rank=GOOD) for call in methods)
         return
-    yield from values_offered(snapshot, place)
+    indexed = {item.label.partition("[")[0]: item for item in indexed_offered(snapshot, place)}
+    yield from indexed.values()
+    for item in values_offered(snapshot, place):
+        # without its indices it would be an error here
+        yield replace(item, rank=PLAIN) if item.label in indexed else item
     yield from arrows_offered(
         snapshot, arrow_names(snapshot, place), None, lambda arrow: arrow.sort is not Sort.SAMPLED
     )

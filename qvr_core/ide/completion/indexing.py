@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import plate_of, site_type, type_text
 from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.likely import program_at
 from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, objects_offered
 from qvr_core.ide.names import names_of
 from qvr_core.ide.view import model_of
@@ -25,7 +26,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
 )
 from qvr_core.semantics.types.spaces import Finite, factors_of
-from qvr_core.semantics.types.walk import all_steps
+from qvr_core.semantics.types.walk import all_steps, sites
 from qvr_core.syntax.lexer import tokenize
 from qvr_core.syntax.tokens import Token
 
@@ -80,6 +81,35 @@ def gathers(
             yield from ((f"{value}[{index}]", text) for index, own in indices if own == over[0])
 
 
+def indexed_offered(snapshot: Snapshot, place: Context) -> Items:
+    """`floor[i]`, `level[county[i]]`: values with axes, at the indices in sight, where each of their axes has one."""
+    indices = tuple(running(place))
+    if not indices:
+        return
+    known = axes_at(snapshot, place)
+    own = place.tokens[1].text if len(place.tokens) > 1 else ""
+    observed = observed_names(snapshot, place)
+    for name, (axes, text, element) in known.items():
+        chosen = [_index_of(known, indices, over) for over in axes]
+        if name != own and chosen and all(chosen):
+            written = f"{name}[{', '.join(filter(None, chosen))}]"
+            # what is observed is seldom read, and what is an element of a set is no number
+            rank = GOOD if name in observed or element is not None else BEST
+            yield Completion(written, "data" if name in observed else "binding", text, rank=rank, order=-1)
+
+
+def _index_of(known: Mapping[str, Known], indices: Sequence[tuple[str, str]], over: str | None) -> str | None:
+    """What stands for an element of a set: an index that runs over it, else a value that is one of its elements."""
+    own = next((index for index, of in indices if of == over), None)
+    return own or next((value for value, _ in gathers(known, indices, over)), None)
+
+
+def observed_names(snapshot: Snapshot, place: Context) -> frozenset[str]:
+    program = program_at(snapshot, place)
+    found = () if program is None else sites(program.steps, ObserveModel)
+    return frozenset(site.name for site in found)
+
+
 def _labels(snapshot: Snapshot, wanted: str) -> Items:
     """The elements of an enumeration; those that are no names are written in quotes."""
     held = model_of(snapshot).objects.get(wanted)
@@ -117,8 +147,7 @@ NO_AXES: Known = ((), "", None)
 
 def axes_at(snapshot: Snapshot, place: Context) -> dict[str, Known]:
     """For each name of the program at a cursor: its axes, its type as text, and the set that its elements are of."""
-    names = place.statement.header.unit.declares if place.statement is not None else ()
-    program = model_of(snapshot).programs.get(names[0].text) if names else None
+    program = program_at(snapshot, place)
     return {} if program is None else _axes_of(program)
 
 

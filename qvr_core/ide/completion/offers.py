@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import types_of
+from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
 from qvr_core.ide.completion.typing import fits
@@ -23,10 +24,13 @@ from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
+from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.file import Replicated
 from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.spaces import Space
+from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 
 if TYPE_CHECKING:
@@ -89,7 +93,8 @@ def objects_offered(snapshot: Snapshot, place: Context) -> Items:
 def spaces_offered() -> Items:
     for word, text in SPACE_SNIPPETS:
         summary = KEYWORDS[word].summary
-        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=PLAIN)
+        order = likely.order(word, likely.SPACES)
+        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=PLAIN, order=order)
 
 
 def arrows_offered(
@@ -112,9 +117,8 @@ def arrows_offered(
 def combinators_offered() -> Items:
     for entry in COMBINATORS.values():
         text = entry.name if entry.bare else entry.snippet
-        yield Completion(
-            entry.name, "function", entry.rule, combinator_text(entry.name), text, snippet=True, rank=PLAIN
-        )
+        described, order = combinator_text(entry.name), likely.order(entry.name, likely.COMBINATORS)
+        yield Completion(entry.name, "function", entry.rule, described, text, snippet=True, rank=PLAIN, order=order)
 
 
 def families_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -124,6 +128,7 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
         if facts is not None:
             described, text = function_text(snapshot, Symbol("distribution", name)), f"{name}({_placeholders(facts)})"
             yield Completion(name, "class", facts.summary, described, text, snippet=True, rank=BEST)
+    first = likely.families(snapshot, place)
     for family in FAMILIES.values():
         yield Completion(
             family.name,
@@ -133,9 +138,10 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
             f"{family.name}({_placeholders(family)})",
             snippet=True,
             rank=GOOD,
+            order=likely.order(family.name, first),
         )
     text = f"{MIXTURE}(${{1:weights}}, ${{2:Normal(0.0, 1.0)}}, ${{3:Normal(0.0, 1.0)}})"
-    yield Completion(MIXTURE, "class", SUMMARY, family_text(MIXTURE), text, snippet=True, rank=GOOD)
+    yield Completion(MIXTURE, "class", SUMMARY, family_text(MIXTURE), text, snippet=True, rank=GOOD, order=len(first))
 
 
 def _placeholders(family: Family) -> str:
@@ -177,7 +183,20 @@ def bound_offered(snapshot: Snapshot, place: Context) -> Items:
     for name, (placed, occurrence) in bindings(place.statement).items():
         if place.placed is None or placed.uid != place.placed.uid:
             word, typed = occurrence.of or "input", types.get(name)
-            yield Completion(name, binding_kind(occurrence), f"{word} · {typed}" if typed else word, rank=BEST)
+            detail = f"{word} · {typed}" if typed else word
+            # data that are observed are seldom read, and never before what the program draws or computes
+            yield Completion(name, binding_kind(occurrence), detail, rank=BEST, order=word in ("data", "observe"))
+
+
+def unobserved_offered(snapshot: Snapshot, place: Context) -> Items:
+    """The declared data that no step observes yet."""
+    program = likely.program_at(snapshot, place)
+    if program is None:
+        return
+    observed = {site.name for site in sites(program.steps, ObserveModel)}
+    for item in program.data:
+        if item.declared and item.name not in observed:
+            yield Completion(item.name, "data", data_text(item.type, item.numbers), rank=BEST)
 
 
 def functions_offered(snapshot: Snapshot) -> Items:

@@ -32,12 +32,29 @@ class BuiltinFunction:
     parameters: tuple[str, ...] = ()
 
 
+_SAID = {
+    "sigmoid": "1 / (1 + exp(−x)), the probability of log odds x",
+    "logit": "log(x / (1 − x)), the log odds of a probability x",
+    "exp": "e to the power of x",
+    "log": "the natural logarithm of x",
+    "log1p": "log(1 + x), exact for small x",
+    "expm1": "exp(x) − 1, exact for small x",
+    "sqrt": "the square root of x",
+    "square": "x times x",
+    "abs": "x without its sign",
+    "ndtr": "the probability that a standard Normal is at most x",
+    "lgamma": "the logarithm of the gamma function of x",
+}
+"""What the commonest functions are, in words."""
+
+
 def _pointwise(names: str, *, arity: int = 1, reserved: bool = True) -> list[BuiltinFunction]:
     words = "elementwise" if arity == 1 else "elementwise, with broadcasting"
     parameters = ("x",) if arity == 1 else ("x", "y")
+    said = {name: f"{_SAID.get(name, name)}, {words}" for name in names.split()}
     return [
-        BuiltinFunction(name, arity, arity, "pointwise", f"{name}, {words}", reserved=reserved, parameters=parameters)
-        for name in names.split()
+        BuiltinFunction(name, arity, arity, "pointwise", summary, reserved=reserved, parameters=parameters)
+        for name, summary in said.items()
     ]
 
 
@@ -94,7 +111,7 @@ _FUNCTIONS: tuple[BuiltinFunction, ...] = (
     ),
     BuiltinFunction("clamp", 1, 3, "keep", "cut off outside min to max", ("min", "max"), True, ("x", "min", "max")),
     BuiltinFunction("layer_norm", 1, 1, "keep", "standardise over the last axis", ("eps",), parameters=("x",)),
-    BuiltinFunction("where", 3, 3, "pointwise", "a where condition, else b", parameters=("condition", "a", "b")),
+    BuiltinFunction("where", 3, 3, "pointwise", "a where condition holds, else b", parameters=("condition", "a", "b")),
     BuiltinFunction("concat", 1, None, "concat", "join the last axes", ("dim",), parameters=("x", "y")),
     BuiltinFunction("chunk", 2, 2, "chunk", "n equal pieces of the last axis", ("chunks", "dim"), True, ("x", "n")),
     BuiltinFunction("dot", 2, 2, "reduce", "Σ x · y over the last axis", reserved=False, parameters=("x", "y")),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 MEANINGS: Mapping[str, str] = {
     "via": "An integer vector: the group of each row. Its length is the number of rows.",
-    "over": "On `sample` the event axis; on `marginalize` the groups.",
+    "over": "On `sample` the set that the numbers of one draw run over, such as the topics of a Dirichlet; on "
+    "`marginalize` the groups.",
     "iid_over": "The batch plate: independent draws along this axis.",
     "mask": "Rows, or positions of a sequence, where it is false do not count.",
     "weight": "The log density of each row, or position, is multiplied by it.",
@@ -17,7 +18,8 @@ MEANINGS: Mapping[str, str] = {
     "truncate_lower": "Only values from here on are seen: the density is divided by their probability.",
     "truncate_upper": "Only values up to here are seen: the density is divided by their probability.",
     "missing": "`impute`: cells without a value are latents of this name, discrete ones summed out; `drop`: left out.",
-    "noncentred": "Guides and chains move the standardised draw; density, value and name stay as they are.",
+    "noncentred": "Sampled as a standardised value, then scaled and shifted: easier for NUTS where groups have few "
+    "data. The model stays the same: its density, the name and the values that are reported.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences, or elements of each chain, there are: others do not count. "
     "Attention sees no others.",
