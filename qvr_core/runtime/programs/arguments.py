@@ -192,8 +192,9 @@ def _within_sigmoid(expr: Expr) -> Expr | None:
     if isinstance(expr, Arrange):
         x = _within_sigmoid(expr.base)
         return None if x is None else replace(expr, base=x)
-    called = isinstance(expr, Builtin) and ALIASES.get(expr.function, expr.function) == "sigmoid"
-    return expr.args[0] if called else None
+    if isinstance(expr, Builtin) and ALIASES.get(expr.function, expr.function) == "sigmoid":
+        return expr.args[0]
+    return None
 
 
 def take_groups(cell: Cell, groups: Cell) -> Cell:
