@@ -47,6 +47,14 @@ class DataPreviewParams:
 
 
 @attrs.frozen(kw_only=True)
+class RunDataParams:
+    """qvr/runData: of `program`, or of the main one."""
+
+    text_document: types.TextDocumentIdentifier
+    program: str | None = None
+
+
+@attrs.frozen(kw_only=True)
 class PriorParams:
     """qvr/prior: of `program`, of the one around `position`, or of the main one."""
 
@@ -151,6 +159,7 @@ PARAMS: dict[str, type] = {
     "qvr/diagram": DiagramParams,
     "qvr/model": ModelParams,
     "qvr/dataPreview": DataPreviewParams,
+    "qvr/runData": RunDataParams,
     "qvr/prior": PriorParams,
     "qvr/live": LiveParams,
     "qvr/runs": RunsParams,

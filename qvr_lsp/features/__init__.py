@@ -22,6 +22,7 @@ from qvr_lsp.features import model as model
 from qvr_lsp.features import navigation as navigation
 from qvr_lsp.features import ranges as ranges
 from qvr_lsp.features import rename as rename
+from qvr_lsp.features import run_data as run_data
 from qvr_lsp.features import semantic_tokens as semantic_tokens
 from qvr_lsp.features import session as session
 from qvr_lsp.features import signature_help as signature_help

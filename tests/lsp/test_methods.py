@@ -338,6 +338,9 @@ async def test_data_are_shown_before_a_run(client: LanguageClient, tmp_path: Pat
     asked = {"textDocument": {"uri": path.as_uri()}, "data": "csv:table.csv"}
     shown = await client.protocol.send_request_async("qvr/dataPreview", asked)
     assert shown.program == "p"
+    named = {"textDocument": {"uri": path.as_uri()}}
+    before = await client.protocol.send_request_async("qvr/runData", named)
+    assert (before.program, before.data, before.declared) == ("p", None, False)
     client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(path.as_uri())))
 
 

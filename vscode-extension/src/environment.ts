@@ -82,7 +82,7 @@ export async function tellProblem(problem: Problem, own: PrivateEnvironment, log
 /** Offer what a run lacked, where the server stands in the environment that the extension has made. */
 export async function offerRuns(message: string, own: PrivateEnvironment, log: vscode.LogOutputChannel, done: () => void): Promise<void> {
   const install = "Install What Runs Need";
-  if ((await vscode.window.showErrorMessage(`QVR: ${message}. PyTorch and the rest are some 1 GB.`, install)) === install) {
+  if ((await vscode.window.showErrorMessage(`QVR: ${message}. PyTorch and the rest take ${own.weight}.`, install)) === install) {
     await installing("Installing what QVR runs need", log, (tell, signal) => own.installRuns(tell, signal), done);
   }
 }

@@ -24,6 +24,8 @@ export class InstallProblem extends Error {
 const OLDEST = "3.11";
 const AGE = `import sys; sys.exit(0 if sys.version_info >= (${OLDEST.replace(".", ", ")}) else "Python %d.%d is too old: QVR needs ${OLDEST} or newer" % sys.version_info[:2])`;
 const PIP = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"];
+/** On Linux, PyPI's own build of PyTorch brings CUDA; a version of this index is called `+cpu`, which pip takes for the newer one. */
+const CPU_INDEX = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"];
 const STAMP = "wheel.json";
 const MOST_LINES = 400;
 
@@ -34,6 +36,7 @@ export class PrivateEnvironment {
     private readonly storage: string,
     private readonly platform: NodeJS.Platform = process.platform,
     private readonly run: Run = runProcess,
+    private readonly gpu: boolean = existsSync("/proc/driver/nvidia/version"),
   ) {}
 
   private get folder(): string {
@@ -71,9 +74,14 @@ export class PrivateEnvironment {
     }
   }
 
+  /** What runs need, on the disk: PyTorch with CUDA only where there is a GPU for it. */
+  get weight(): string {
+    return this.platform === "linux" && this.gpu ? "6.2 GB, with CUDA for the GPU that is here" : "1.3 GB";
+  }
+
   /** Add what runs need: PyTorch and the rest. */
   async installRuns(tell: (line: string) => void, signal: AbortSignal): Promise<void> {
-    await this.step("What runs need could not be installed", this.python, [...PIP, `${this.wheel()}[run]`], tell, signal);
+    await this.step("What runs need could not be installed", this.python, [...PIP, ...(this.platform === "linux" && !this.gpu ? CPU_INDEX : []), `${this.wheel()}[run]`], tell, signal);
   }
 
   private async step(what: string, command: string, args: string[], tell: (line: string) => void, signal: AbortSignal): Promise<void> {

@@ -234,6 +234,19 @@ export interface DataPreview {
   problem: string | null;
 }
 
+export interface RunDataParams {
+  textDocument: { uri: string };
+  program?: string | undefined;
+}
+
+/** Answer of `qvr/runData`: which data the nearest qvr.toml names for a program, where it stands, and whether the program declares data. */
+export interface RunData {
+  program: string | null;
+  data: string | null;
+  settings: string | null;
+  declared: boolean;
+}
+
 /** Parameters of `qvr/prior`. */
 export interface PriorParams {
   textDocument: { uri: string };
@@ -288,6 +301,7 @@ export interface RunStarted {
 export const RUN_EVENT = "qvr/runEvent";
 export const DIAGRAM = "qvr/diagram";
 export const DATA_PREVIEW = "qvr/dataPreview";
+export const RUN_DATA = "qvr/runData";
 export const PRIOR = "qvr/prior";
 export const LIVE = "qvr/live";
 export const RUNS = "qvr/runs";

@@ -11,7 +11,7 @@ const python = () => path.join(home, "store", "server", "bin", "python");
 const never = new AbortController().signal;
 
 /** Makes the environment as `venv` would; whatever holds `failing` ends badly. */
-function environment(failing?: string, printed: string[] = []): PrivateEnvironment {
+function environment(failing?: string, printed: string[] = [], gpu = false): PrivateEnvironment {
   const run: Run = (command, args, tell) => {
     called.push([path.basename(command), ...args]);
     if (args.includes("venv")) {
@@ -24,7 +24,7 @@ function environment(failing?: string, printed: string[] = []): PrivateEnvironme
     }
     return Promise.resolve();
   };
-  return new PrivateEnvironment(bundle(), path.join(home, "store"), "linux", run);
+  return new PrivateEnvironment(bundle(), path.join(home, "store"), "linux", run, gpu);
 }
 
 beforeEach(() => {
@@ -78,6 +78,16 @@ describe("the environment of the extension", () => {
     await own.install("python3", () => undefined, never);
     await own.installRuns(() => undefined, never);
     expect(called.at(-1)?.at(-1)).toBe(`${path.join(bundle(), "qvr_lsp-0.1.0-py3-none-any.whl")}[run]`);
+    expect(called.at(-1)).toContain("https://download.pytorch.org/whl/cpu");
+    expect(own.weight).toBe("1.3 GB");
+  });
+
+  it("takes PyTorch with CUDA only where there is a GPU, and says what it weighs", async () => {
+    const own = environment(undefined, [], true);
+    await own.install("python3", () => undefined, never);
+    await own.installRuns(() => undefined, never);
+    expect(called.at(-1)).not.toContain("https://download.pytorch.org/whl/cpu");
+    expect(own.weight).toMatch(/^6\.2 GB/);
   });
 
   it("cannot be made by a build without a wheel", async () => {

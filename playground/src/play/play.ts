@@ -2,7 +2,7 @@
 import type * as monaco from "monaco-editor/editor/editor.api.js";
 import { parseOptions } from "../../../vscode-extension/src/runs/options";
 import { runNames } from "../../../vscode-extension/src/runs/words";
-import type { Algorithm, RunOverview } from "../../../vscode-extension/src/protocol";
+import { type Algorithm, RUN_DATA, type RunData, type RunOverview } from "../../../vscode-extension/src/protocol";
 import { el } from "../../../vscode-extension/webviews/dom";
 import type { Transport } from "../language/transport";
 import { part, say } from "../page/elements";
@@ -61,6 +61,14 @@ export function startPlay({ path, stamp, uri, editor, program, transport, drawn 
       say(options, "error");
       settings.focus();
       return;
+    }
+    if (!data.value && options["data"] === undefined) {
+      const found = await transport.request<RunData>(RUN_DATA, { textDocument: { uri } });
+      if (found.program && found.data === null && found.declared) {
+        say(`Choose data: \`${found.program}\` declares some, and qvr.toml names none`, "error");
+        data.focus();
+        return;
+      }
     }
     await runs.start(algorithm, data.value ? { data: data.value, ...options } : options);
   };

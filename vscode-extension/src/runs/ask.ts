@@ -2,10 +2,11 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { DataPreviews } from "../data/panel";
-import type { RunRequest } from "../protocol";
+import type { Server } from "../client";
+import { RUN_DATA, type RunData, type RunDataParams, type RunRequest } from "../protocol";
 import { parseOptions } from "./options";
 import { MOST_DRAWS, drawsOf } from "./words";
-import { declaresData, mainProgram, rememberData, rememberedData, settingsFolders } from "./settings";
+import { rememberData } from "./settings";
 
 interface Source {
   label: string;
@@ -26,19 +27,21 @@ const SOURCES: Source[] = [
 /** Sources that are tables, which are shown before anything runs. */
 const TABLES = ["csv", "parquet", "ndjson", "npz"];
 
-/** `request` with its program and its data; undefined where the user closed the question. */
-export async function withData(request: RunRequest, previews: DataPreviews): Promise<RunRequest | undefined> {
-  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(request.uri));
-  const program = request.program ?? mainProgram(document.getText());
-  const asked = { ...request, program };
-  if (request.options?.["data"] !== undefined || !program) {
-    return asked;
+/** `request` with its program and its data; undefined where the user closed the question. The server says what qvr.toml has. */
+export async function withData(request: RunRequest, server: Server, previews: DataPreviews): Promise<RunRequest | undefined> {
+  if (request.options?.["data"] !== undefined) {
+    return request;
   }
-  const settings = await settingsFile(document.uri);
-  if (settings && rememberedData(await read(settings), program) !== undefined) {
-    return asked;
+  const uri = vscode.Uri.parse(request.uri);
+  const params: RunDataParams = { textDocument: { uri: request.uri }, program: request.program };
+  const client = await server.running();
+  const found = await client?.sendRequest<RunData>(RUN_DATA, params);
+  if (!found?.program || found.data !== null) {
+    return found?.program ? { ...request, program: found.program } : request;
   }
-  const data = await askData(document, program, settings, previews);
+  const { program } = found;
+  const settings = found.settings ? vscode.Uri.parse(found.settings) : beside(uri);
+  const data = await askData(uri, found, program, settings, previews);
   if (data === undefined) {
     return undefined;
   }
@@ -46,13 +49,11 @@ export async function withData(request: RunRequest, previews: DataPreviews): Pro
     const text = rememberData(await read(settings), program, data);
     await vscode.workspace.fs.writeFile(settings, new TextEncoder().encode(text));
   }
-  return { ...asked, options: { ...request.options, data } };
+  return { ...request, program, options: { ...request.options, data } };
 }
 
 /** Data that the user has chosen, and of a table has seen; undefined where the question was closed. */
-async function askData(document: vscode.TextDocument, program: string, settings: vscode.Uri | undefined, previews: DataPreviews): Promise<string | undefined> {
-  const { uri } = document;
-  const declared = declaresData(document.getText());
+async function askData(uri: vscode.Uri, { declared }: RunData, program: string, settings: vscode.Uri | undefined, previews: DataPreviews): Promise<string | undefined> {
   for (;;) {
     const data = await chooseData(program, settings, declared);
     if (data === undefined || !TABLES.some((source) => data.startsWith(`${source}:`)) || uri.scheme !== "file") {
@@ -95,18 +96,8 @@ function tablesFirst(): Source[] {
   return [...SOURCES.filter(({ source }) => TABLES.includes(source)), ...SOURCES.filter(({ source }) => !TABLES.includes(source))];
 }
 
-/** The nearest qvr.toml, in a file's folder or above, as the server finds it; where there is none yet, the one to be
- * written in the workspace's folder, and none for a file without a folder. */
-async function settingsFile(document: vscode.Uri): Promise<vscode.Uri | undefined> {
-  for (const folder of settingsFolders(path.posix.dirname(document.path))) {
-    const file = document.with({ path: path.posix.join(folder, "qvr.toml") });
-    try {
-      await vscode.workspace.fs.stat(file);
-      return file;
-    } catch {
-      // the next folder above
-    }
-  }
+/** The qvr.toml that is to be written where there is none: in the workspace's folder, and none for a file without a folder. */
+function beside(document: vscode.Uri): vscode.Uri | undefined {
   const folder = vscode.workspace.getWorkspaceFolder(document);
   return folder ? vscode.Uri.joinPath(folder.uri, "qvr.toml") : undefined;
 }

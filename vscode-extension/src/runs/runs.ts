@@ -45,7 +45,7 @@ export class Runs implements vscode.Disposable {
 
   /** Start a run, after the question for its data where nothing is known of it yet. */
   async ask(request: RunRequest): Promise<RunStarted | undefined> {
-    const complete = await withData(request, this.previews);
+    const complete = await withData(request, this.server, this.previews);
     return complete && this.start(complete);
   }
 
