@@ -1,4 +1,4 @@
-"""qvr/runData: which data a run of a program has by its qvr.toml, so that no front looks for them by a rule of its own."""
+"""qvr/runData: which data a run has by its qvr.toml, so that no front looks for them by a rule of its own."""
 
 from __future__ import annotations
 
