@@ -22,7 +22,7 @@ try {
     await eventually("lenses", async () => (await page.locator(".codelens-decoration").count()) > 0, 120_000);
     await session.command("QVR: Sample by NUTS");
     const frame = await session.webview(".status.doubtful", 300_000);
-    assert.match(await frame.locator(".line").innerText(), /not to be trusted/);
+    assert.match(await frame.locator(".status").innerText(), /not to be trusted/);
     await session.focusEditor();
     await page.locator(".monaco-editor .squiggly-warning").first().waitFor({ state: "attached" });
     await page.keyboard.press("Control+Shift+M");

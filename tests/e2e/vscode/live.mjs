@@ -106,7 +106,7 @@ try {
 
   await step("the panel shows it, and says what it is", async () => {
     await session.command("QVR: Show Prior or Live Posterior");
-    const panel = await session.webview("table.densities tbody tr", 60_000);
+    const panel = await session.webview("table.parameters tbody", 60_000);
     assert.equal(await panel.locator("h1").innerText(), "Live posterior of radon");
     assert.match(await panel.locator("header .facts").innerText(), /chains of [\d,]+ draws/);
     await session.closePanel();

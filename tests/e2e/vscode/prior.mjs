@@ -87,10 +87,10 @@ try {
   await step("Show Prior opens the page of the prior", async () => {
     await session.focusEditor();
     await session.command("QVR: Show Prior or Live Posterior");
-    const panel = await session.webview("table.densities tbody tr", 60_000);
+    const panel = await session.webview("table.parameters tbody", 60_000);
     assert.equal(await panel.locator("h1").innerText(), "Prior of schools");
     assert.match(await panel.locator("header .facts").innerText(), /csv:d\.csv · 200 draws/);
-    assert.equal(await panel.locator("table.densities tbody tr").count(), 1 + 1 + 8 + 8); // mu, tau, theta, y
+    assert.equal(await panel.locator("table.parameters tbody").count(), 1 + 1 + 8 + 8); // mu, tau, theta, y
     assert.equal(await panel.locator("svg[aria-label='prior predictive of y']").count(), 1);
     await session.closePanel();
   });
