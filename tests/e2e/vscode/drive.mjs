@@ -212,7 +212,7 @@ try {
 
   await step("see both runs in the side bar", async () => {
     await page.locator(".activitybar .action-label[aria-label='QVR']").first().click();
-    const rows = page.getByRole("treeitem", { name: /bidirectional_rnn_lm, svi/ });
+    const rows = page.getByRole("treeitem", { name: /bidirectional_rnn_lm · SVI/ });
     await eventually("two runs", async () => (await rows.count()) === 2);
     assert.match(await rows.first().getAttribute("aria-label"), /finished/);
     assert.match(await rows.last().getAttribute("aria-label"), /cancelled/);

@@ -99,7 +99,6 @@ const chains = {
     await session.command("QVR: Sample by NUTS");
     const run = await session.webview(".status.running", 120_000);
     await eventually("half of the draws", async () => Number((await run.locator("progress").getAttribute("value")) ?? 0) > 600, 240_000);
-    await run.locator(".parameters").first().evaluate((trace) => trace.scrollIntoView());
     await page.waitForTimeout(300);
     await shot("chains");
   },

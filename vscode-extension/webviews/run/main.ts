@@ -309,15 +309,19 @@ function progressLine(shown: RunState): string {
   ].filter(Boolean).join(" · ");
 }
 
+/** Whether chains have no draws yet, so that how they adapt is all there is to see. */
+let adapting = false;
+
 /** The loss of a fit; of chains how the sampler adapts, which folds away once there are draws to look at. */
 function drawFitting(shown: RunState): void {
   const { log: logScale, smoothed } = state();
   const { series } = shown;
   const nuts = shown.algorithm === "nuts";
   adaptation.hidden = !nuts || currentTab(shown) !== "posterior" || series.steps.length < 2;
-  if (nuts && fitting.parentElement !== adaptation) {
+  const early = nuts && !isOver(shown) && !shown.drawn;
+  if (nuts && (fitting.parentElement !== adaptation || early !== adapting)) {
     adaptation.append(fitting);
-    adaptation.open = !isOver(shown) && !shown.drawn;
+    adaptation.open = adapting = early;
   }
   charts.hidden = series.steps.length < 2;
   controls.hidden = charts.hidden || nuts;
