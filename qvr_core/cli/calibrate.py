@@ -37,6 +37,7 @@ def calibrate(
     from qvr_core.runs.worker.command_engine import engine_of
 
     job = unstored(file, {"algorithm": "nuts"} | ({"data": data} if data is not None else {}))
+    job = job.model_copy(update={"config": job.config.drawing_data()})
     with engine_of(job):
         ranks = _ranks(job, other, replicates, seed)
     if as_json:

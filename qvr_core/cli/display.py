@@ -119,7 +119,7 @@ class Screen:
     def _started(self, event: Started) -> None:
         sizes = event.sizes()
         self.err.print(f"[bold]{event.program}[/bold]  {f'{sizes} ' if sizes else ''}on {event.where()}")
-        if self.job.config.source == "synthetic" and "data" not in self.job.config.model_fields_set:
+        if not self.job.config.names_data:
             advice = "no data was given (--data csv:FILE, or `data` in qvr.toml)"
             self.err.print(f"{advice}: {event.data}", style="bold yellow", markup=False)
         else:

@@ -87,8 +87,8 @@ def init(
     (folder / "model.qvr").write_text(made.text, encoding="utf-8")
     renamed = ", ".join(f"{word} = {json.dumps(name, ensure_ascii=False)}" for word, name in made.columns.items())
     columns = f"columns = {{ {renamed} }}\n" if renamed else ""
-    steps = "# small steps: scales are drawn with what they scale"
-    careful = f"target_accept = {made.target_accept}  {steps}\n" if made.target_accept else ""
+    why = "# small steps: scales are drawn with what they scale\n" if made.settings else ""
+    careful = why + "".join(f"{key} = {value}\n" for key, value in made.settings.items())
     (folder / "qvr.toml").write_text(f'[run.model]\ndata = "csv:data.csv"\n{columns}{careful}', encoding="utf-8")
     tell(made)
     say(f"made {folder}: model.qvr, data.csv, qvr.toml.  Next:")

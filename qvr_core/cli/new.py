@@ -42,9 +42,10 @@ def new(
         output.write_text(made.text, encoding="utf-8")
     renamed = [f"{word}={column}" for word, column in made.columns.items()]
     flag = f" --columns {shlex.quote(','.join(renamed))}" if renamed else ""
+    careful = "".join(f" --{key.replace('_', '-')} {value}" for key, value in made.settings.items())
     tell(made)
     if output is not None:
-        say(f"wrote {output}; next: qvr run nuts {output} --data {data}{flag}")
+        say(f"wrote {output}; next: qvr run nuts {output} --data {data}{flag}{careful}")
     end_without(made)
 
 

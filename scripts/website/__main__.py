@@ -15,6 +15,7 @@ from scripts.website.inspection import dead, outside
 from scripts.website.pages import ROOT, assemble, navigation
 
 SETTINGS = Path(__file__).with_name("mkdocs.yml")
+SEARCH = 'data-md-component="search"'
 PAGES = ROOT / "build" / "website"
 SITE = ROOT / "site"
 
@@ -40,12 +41,21 @@ def main() -> int:
     # the page for addresses that are not there works at the root of a server only
     for spare in [*SITE.rglob("*.map"), SITE / "404.html"]:
         spare.unlink()
+    _name_the_search()
     problems = [f"dead link: {one}" for one in dead(SITE)] + [f"from elsewhere: {one}" for one in outside(SITE)]
     print(*problems, sep="\n", file=sys.stderr)
     count = len(list(SITE.rglob("*.html")))
     size = sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file())
     print(f"site/: {count} pages, {size / 1e6:.1f} MB")
     return 1 if problems else 0
+
+
+def _name_the_search() -> None:
+    """The theme's search is a dialog without a name, which readers of screens need."""
+    for page in SITE.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        named = text.replace(f'{SEARCH} role="dialog"', f'{SEARCH} role="dialog" aria-label="Search"')
+        page.write_text(named, encoding="utf-8")
 
 
 if __name__ == "__main__":

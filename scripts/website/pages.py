@@ -90,15 +90,22 @@ def assemble(folder: Path) -> None:
         if page in made:
             continue
         text = (ROOT / page).read_text(encoding="utf-8")
+        text = "\n".join(map(to_shades, text.splitlines())) + "\n"
         for target in targets(page, text):
             if target.is_file() and target.suffix != ".md":
                 copy = folder / target.relative_to(ROOT)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(target, copy)
-        write(folder / page, prose(text, lambda line, page=page: to_files(page, line)))
+        write(folder / page, weight(page) + prose(text, lambda line, page=page: to_files(page, line)))
     for name, (title, module, options) in API.items():
         how = f"    options:\n      {options}\n" if options else ""
         write(folder / "api" / f"{name}.md", f"# {title}\n\n`{module}`\n\n::: {module}\n{how}")
+
+
+def weight(page: str) -> str:
+    """What the search is told of a page: guide and reference stand before the many pages of diagnostics."""
+    boost = 0.3 if page.startswith("docs/diagnostics/") else 3 if page.startswith("docs/") else 1
+    return f"---\nsearch:\n  boost: {boost}\n---\n"
 
 
 def write(path: Path, text: str) -> None:
@@ -114,6 +121,19 @@ def targets(page: str, text: str) -> Iterator[Path]:
         for _, target, _ in LINK.findall(line):
             if target and "://" not in target:
                 yield (ROOT / page).parent.joinpath(target).resolve()
+
+
+SHADED = re.compile(r"^(!\[[^\]]*\]\()([^)\s]*)-(?:light|dark)(\.png)\)$")
+
+
+def to_shades(line: str) -> str:
+    """A line that is a picture of which there is a light and a dark one, as both: a page shows the one that suits."""
+    match = SHADED.match(line)
+    return (
+        line
+        if match is None
+        else " ".join(f"{match[1]}{match[2]}-{shade}{match[3]}#only-{shade})" for shade in ("light", "dark"))
+    )
 
 
 def to_files(page: str, line: str) -> str:

@@ -103,7 +103,7 @@ def _smooth(node: Call, inner: Node, into: Place) -> str:
     comment = f"a smooth curve of {label} about its mean: {many} evenly spaced splines whose weights walk"
     by = node.keyword("by")
     step = short(into.scale.spread)
-    into.text.small_steps(0.95)
+    into.text.small_steps(0.99)
     if by is None:
         into.text.say(f"{name}: {comment}; {sd}: the size of a step")
         into.text.steps += [

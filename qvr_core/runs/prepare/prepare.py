@@ -13,6 +13,7 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data import pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import bind
+from qvr_core.data.column_names import listed
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.sentences import check_files, read_paragraphs
 from qvr_core.data.synthetic import synthetic
@@ -128,6 +129,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     program = chosen(job, snapshot.model)
     device = device_of(job)
     needs = written = needs_of(program)
+    _check_data_named(config, program)
     typed: typed_data.TypedData | None = None
     known: Mapping[str, KnownSet] = {}
     if typed_data.is_typed(config, needs, snapshot):
@@ -171,6 +173,18 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,
         needed.total, None if typed is None else written, known,
     )  # fmt: skip
+
+
+def _check_data_named(config: RunConfig, program: Program) -> None:
+    """Refuse to draw data from a program that declares some: whoever has data means theirs."""
+    declared = [data.name for data in program.data if data.declared]
+    if declared and not config.names_data:
+        message = f"`{program.name}` reads {listed(declared)}, and nothing says where the data are"
+        fixes = (
+            f'Name them: --data csv:FILE, or `data = "csv:FILE"` under [run.{program.name}] in qvr.toml',
+            "Draw them from the program itself: --data synthetic",
+        )
+        raise Refused("no-data", message, fixes=fixes)
 
 
 def _check_positions(config: RunConfig, program: Program) -> None:

@@ -41,8 +41,9 @@ class RunConfig(BaseModel):
 
     algorithm: Algorithm = Field(default="svi", description="How the program is fitted: `svi` or `nuts`.")
     data: str = Field(
-        default="synthetic",
-        description="Where the data comes from: `synthetic`, or a source and a path such as `text:book.txt`, "
+        default="",
+        description="Where the data comes from: `synthetic` (drawn from the program itself, which is the default of "
+        "programs that declare no data), or a source and a path such as `text:book.txt`, "
         "`pairs:prose/*.txt`, `csv:trial.csv`, `parquet:…`, `ndjson:…`, `npz:…`, "
         "`json:…` (arrays by name, as for Stan). A relative path in qvr.toml "
         "starts at its folder, one given as a flag where you stand.",
@@ -191,6 +192,8 @@ class RunConfig(BaseModel):
     @classmethod
     def _known_source(cls, value: str) -> str:
         source, _, path = value.partition(":")
+        if not value:
+            return value
         if source not in SOURCES:
             meant = _meant(value)
             guess = f"; did you mean `{meant}`?" if meant else f": one of {', '.join(SOURCES)}"
@@ -246,8 +249,17 @@ class RunConfig(BaseModel):
 
     @property
     def source(self) -> str:
-        """The part of `data` before the colon."""
-        return self.data.partition(":")[0]
+        """The part of `data` before the colon; `synthetic` where nothing is said."""
+        return self.data.partition(":")[0] or "synthetic"
+
+    @property
+    def names_data(self) -> bool:
+        """Whether anything says where data are: a file, a table, or that they are to be drawn."""
+        return bool(self.data or self.tables)
+
+    def drawing_data(self) -> RunConfig:
+        """The same, where data that nothing names are drawn from the program itself."""
+        return self if self.names_data else self.model_copy(update={"data": "synthetic"})
 
     @property
     def data_path(self) -> str:

@@ -23,7 +23,9 @@ INNER = (0.005, 0.995)
 
 def prior_draws(asked: Asked) -> Answer:
     """The summary of draws from a prior.  Raises `Refused`, `DataProblem`, `RuntimeProblem`."""
-    found = from_prior(asked.job, asked.draws, asked.seed, most=MOST_NUMBERS)
+    # without data a prior is shown of made-up ones, which the editor says
+    job = asked.job.model_copy(update={"config": asked.job.config.drawing_data()})
+    found = from_prior(job, asked.draws, asked.seed, most=MOST_NUMBERS)
     outside = dict(_outside(found))
     summary = summary_of(_tree(found))
     seen = (one.model_copy(update={"prior": one.posterior, "posterior": None}) for one in summary.predictive)

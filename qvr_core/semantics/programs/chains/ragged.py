@@ -1,6 +1,6 @@
 """`h[g : Subject, t : Time] [lengths=n]`: only the first n[g] elements of each chain exist.
 
-(docs/reference.md#chains-of-unequal-length)
+(docs/reference.md#ragged-data-chains-of-unequal-length)
 """
 
 from __future__ import annotations
