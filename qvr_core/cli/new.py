@@ -16,7 +16,7 @@ from qvr_core.cli.files import stop, write_out
 if TYPE_CHECKING:
     from polars import Series
 
-    from qvr_core.data.formula.program import Program
+    from qvr_core.data.formula.result import Program
 
 app = typer.Typer(add_completion=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -18,39 +17,12 @@ from qvr_core.data.formula.numbers import exact, short
 from qvr_core.data.formula.outcomes import TRANSFORMS, Outcome
 from qvr_core.data.formula.predictor import Predictor, Scale
 from qvr_core.data.formula.problems import LeftOut, WrongFormula
+from qvr_core.data.formula.result import Program
 from qvr_core.data.formula.syntax import Call, Name, Node, Number, written
 from qvr_core.data.formula.terms import Sum, expanded
 from qvr_core.data.formula.text import Text, label
 
 WIDTH = 110
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program as it is written, and what there is to say of it."""
-
-    text: str
-    columns: Mapping[str, str]
-    """What the table calls a name of the program, where that is something else."""
-    told: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    incomplete: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Columns that have to be complete, and how many cells they lack."""
-    target_accept: float | None = None
-    """Above the usual one where scales are drawn with what they scale: such posteriors have necks that want small
-    steps, the more so of curves and of few groups."""
-
-    @property
-    def settings(self) -> dict[str, float | int]:
-        """What a run of it wants otherwise than by default: the smallest steps are tuned for twice as long."""
-        if self.target_accept is None:
-            return {}
-        longer = {"warmup": 2000} if self.target_accept >= SMALLEST else {}
-        return {"target_accept": self.target_accept, **longer}
-
-
-SMALLEST = 0.99
-"""The target of steps at which 1,000 transitions of warm-up left one or two divergences in 4,000 draws."""
 
 
 def program(formula: str, columns: Mapping[str, pl.Series], family: str | None, name: str) -> Program:
