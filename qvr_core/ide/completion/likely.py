@@ -36,7 +36,6 @@ OPTIONS: Mapping[str, Sequence[str]] = {
 """By the word of a step."""
 STEPS = ("sample", "observe", "let", "data", "marginalize", "predict", "return", "score")
 SPACES = ("Real", "Ordered", "Simplex", "FinSet")
-COMBINATORS = ("scan", "fan", "stack", "repeat", "residual")
 
 
 def order(name: str, likely: Sequence[str]) -> int:

@@ -115,9 +115,8 @@ def arrows_offered(
 
 
 def combinators_offered() -> Items:
-    for entry in COMBINATORS.values():
-        text = entry.name if entry.bare else entry.snippet
-        described, order = combinator_text(entry.name), likely.order(entry.name, likely.COMBINATORS)
+    for order, entry in enumerate(COMBINATORS.values()):
+        text, described = entry.name if entry.bare else entry.snippet, combinator_text(entry.name)
         yield Completion(entry.name, "function", entry.rule, described, text, snippet=True, rank=PLAIN, order=order)
 
 
