@@ -175,10 +175,17 @@ class Program:
                 built = self._builder.named(name)
                 assert isinstance(built, ProgramModule)
                 self.programs[name] = built
+        self.guides: dict[str, ProgramModule] = {}
+        """The guides that the file writes as programs, for `qvr_core.inference.ProgramGuide`."""
+        for name, program in self.model.programs.items():
+            if program.guidance is not None and name not in self.model.imported:
+                built = self._builder.named(name)
+                assert isinstance(built, ProgramModule)
+                self.guides[name] = built
         self.deductions: dict[str, DeductionModule] = {
             name: deduction_of(self._builder, name) for name in self.model.deductions
         }
-        for name, module in (*self.programs.items(), *self.deductions.items()):
+        for name, module in (*self.programs.items(), *self.guides.items(), *self.deductions.items()):
             module.recipe = Part(self, name)
         if self._morphism is not None:
             self._morphism.recipe = self._morphism.recipe or Part(self, "")
@@ -228,7 +235,7 @@ class Program:
                 return as_program(first.name, first.arrow, self._builder)
             return self._named(first.name)
         for name in reversed([name for name in model.order if name not in model.imported]):
-            if name in model.lets or (name in model.programs and not model.programs[name].template):
+            if name in model.lets or _is_whole(model, name):
                 return self._named(name)
         return None
 
@@ -258,6 +265,21 @@ class Program:
         return built
 
     @property
+    def guide(self) -> ProgramModule:
+        """The guide of `.morphism` that the file writes as a program, where it has one: `guides` has them by name.
+
+        Raises `RuntimeProblem` where it has none, or several.
+        """
+        model = getattr(self._morphism, "name", "")
+        found = self.model.guides_of(model)
+        if len(found) == 1:
+            return self.guides[next(iter(found))]
+        names = ", ".join(f"`{name}`" for name in found)
+        if found:
+            raise RuntimeProblem(f"`{model}` has several guides, {names}: take one of them, `.guides[…]`")
+        raise RuntimeProblem(f"the file has no guide of `{model}`: `program … [guide={model}]` declares one")
+
+    @property
     def morphism(self) -> Any:
         """The first export; without one the last program or let."""
         if self._morphism is not None:
@@ -275,6 +297,7 @@ class Program:
         if self._morphism is not None:
             yield self._morphism
         yield from self.programs.values()
+        yield from self.guides.values()
         yield from self.deductions.values()
 
     def parameters(self) -> Iterator[Tensor]:
@@ -288,17 +311,28 @@ class Program:
 
     def __repr__(self) -> str:
         templates = [f"template {name}" for name in self.templates]
-        parts = [*map(repr, self.programs.values()), *templates, *(f"deduction {name}" for name in self.deductions)]
+        parts = [
+            *map(repr, self.programs.values()),
+            *map(repr, self.guides.values()),
+            *templates,
+            *(f"deduction {name}" for name in self.deductions),
+        ]
         lets = [f"let {name} : {each.arrow.domain.written} -> {each.arrow.codomain.written}"
                 for name, each in self.model.lets.items()]  # fmt: skip
         return "\n".join([f"Program {self.source}", *(indent(part, "  ") for part in (*lets, *parts))])
 
     def __getattr__(self, name: str) -> Any:
-        for table in ("templates", "programs", "deductions"):
+        for table in ("templates", "programs", "guides", "deductions"):
             found = self.__dict__.get(table, {})
             if name in found:
                 return found[name]
         raise AttributeError(f"the file has no program or deduction `{name}`")
+
+
+def _is_whole(model: Model, name: str) -> bool:
+    """Whether a name is that of a program that can be run by itself."""
+    program = model.programs.get(name)
+    return program is not None and not program.template and program.guidance is None
 
 
 def _again(

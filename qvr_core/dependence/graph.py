@@ -29,6 +29,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     Graph = nx.DiGraph[str]
 
 LATENT, OBSERVED, PREDICTED, SUMMED = "latent", "observed", "predicted", "summed"
-LET, PART, SCORE, DATA, INPUT = "let", "part", "score", "data", "input"
+LET, PART, SCORE, DATA, INPUT, PARAM = "let", "part", "score", "data", "input", "param"
 RANDOM = frozenset({LATENT, OBSERVED, PREDICTED, SUMMED})
 DETERMINISTIC = frozenset({LET, PART})
 ALL, FIRST, LATER = "all", "first", "later"
@@ -56,13 +57,12 @@ def dependence_graph(program: Program, model: Model) -> Graph:
     """The dependence graph of a program of `model`.
 
     A node is a name, with all of its elements.  Its `kind` is 'latent', 'observed', 'predicted', 'summed' (by
-    `marginalize`), 'let', 'part' (a name of several that one draw binds), 'score', 'data' or 'input'; `plates` are the
-    sets that it runs over, `family` is that of a draw, and `returned` says whether the program returns it.  An edge
-    a → b says that b reads a: its `lags` are how many elements earlier (0: the same element, or all of them), and its
-    `elements` which of b's do, the 'first' of a chain, its 'later' ones, or 'all'; `gathered` says that an expression
-    chooses what is read.  Earlier elements of a name itself
-    are an edge from it to itself.  Random variables that the file declares, such as weights
-    with a prior, are nodes where the program uses them.
+    `marginalize`), 'let', 'part' (a name of several that one draw binds), 'score', 'data', 'input' or 'param' (of a
+    guide); `plates` are the sets that it runs over, `family` is that of a draw, and `returned` says whether the program
+    returns it.  An edge a → b says that b reads a: its `lags` are how many elements earlier (0: the same element, or
+    all of them), and its `elements` which of b's do, the 'first' of a chain, its 'later' ones, or 'all'; `gathered`
+    says that an expression chooses what is read.  Earlier elements of a name itself are an edge from it to itself.
+    Random variables that the file declares, such as weights with a prior, are nodes where the program uses them.
     """
     import networkx as nx
 
@@ -129,6 +129,9 @@ class _Reader:
                 over = _plates_of(value.type) if indexed is None else _sets(each.space for each in indexed.indices)
                 for name in names:
                     add(graph, name, LET, over)
+            case ParamModel(names=names, type=kind):
+                for name in names:
+                    add(graph, name, PARAM, _plates_of(kind))
             case ScoreModel(name=name, indices=indices):
                 add(graph, name, SCORE, _sets(each.space for each in indices))
 
@@ -166,6 +169,8 @@ class _Reader:
                     self._edge(site.name, name, 0)
             case SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site):
                 self._draw(site)
+            case ParamModel():
+                pass
 
     def _draw(self, site: Site) -> None:
         step = SampleModel(site=site)

@@ -13,6 +13,7 @@ from qvr_core.diagrams.graph import Box, Node, Wire, connect, put
 from qvr_core.diagrams.labels import caption, draw_text, expression, short
 from qvr_core.diagrams.plates import Plates
 from qvr_core.semantics.types.chain_starts import written_in
+from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import (
@@ -34,6 +35,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -106,6 +108,8 @@ def steps(scope: Scope, body: Sequence[StepModel]) -> None:
                 marginalize(scope, step)
             case LetModel():
                 let(scope, step)
+            case ParamModel():
+                parameters(scope, step)
             case ScoreModel(name=name, value=value, origin=origin):
                 text = expression(value)
                 node = scope.drawing.add(
@@ -115,13 +119,24 @@ def steps(scope: Scope, body: Sequence[StepModel]) -> None:
                 scope.bound[name] = (End(node, unknown(), name),)
 
 
+def parameters(scope: Scope, step: ParamModel) -> None:
+    """What a guide learns without a network: a node without anything that goes into it."""
+    kind = data_text(step.type)
+    for name in step.names:
+        detail = f"learned, {kind}"
+        node = scope.drawing.add(
+            Node(id=name, kind="let", label=name, note="learned", detail=detail, origin=step.origin)
+        )
+        scope.bound[name] = (End(node, step.named, name),)
+
+
 def left_out(scope: Scope, body: Sequence[StepModel]) -> None:
     """One node for the steps that are too many to draw."""
     label = f"{len(body):,} more steps"
     node = scope.drawing.add(Node(id="more", kind="box", label=label, detail=label))
     for step in body:
         match step:
-            case LetModel(names=names):
+            case LetModel(names=names) | ParamModel(names=names):
                 bound = names
             case ScoreModel(name=name):
                 bound = (name,)

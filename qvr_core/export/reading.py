@@ -23,6 +23,7 @@ from qvr_core.semantics.types.model.steps import (
     Ascription,
     LetModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -167,7 +168,7 @@ def dependencies(step: StepModel) -> set[str]:
 
 def _name(step: StepModel) -> str:
     match step:
-        case LetModel(names=names):
+        case LetModel(names=names) | ParamModel(names=names):
             return names[0]
         case ScoreModel(name=name):
             return name
@@ -176,7 +177,7 @@ def _name(step: StepModel) -> str:
 
 
 def _origin(step: StepModel) -> Origin:
-    return step.origin if isinstance(step, LetModel | ScoreModel) else step.site.origin
+    return step.origin if isinstance(step, LetModel | ScoreModel | ParamModel) else step.site.origin
 
 
 def _derived(program: Program, latents: frozenset[str]) -> frozenset[str]:
@@ -188,6 +189,12 @@ def _derived(program: Program, latents: frozenset[str]) -> frozenset[str]:
 
 
 def _check(program: Program, model: Model) -> None:
+    if program.guidance is not None:
+        raise Refused(
+            program.origin,
+            f"`{program.name}` is the guide of `{program.guidance.model}`: guides fit, and models are exported",
+            f"export `{program.guidance.model}`",
+        )
     if program.uses_input:
         raise Refused(
             program.origin,
@@ -195,7 +202,7 @@ def _check(program: Program, model: Model) -> None:
             "declare what it reads: `data x : Row`",
         )
     for step in all_steps(program.steps):
-        if not isinstance(step, LetModel | ScoreModel):
+        if not isinstance(step, LetModel | ScoreModel | ParamModel):
             _check_site(step.site, model)
 
 
@@ -278,7 +285,7 @@ def _open_sets(program: Program, data: Sequence[DataArray]) -> Iterator[str]:
         if item.values is not None:
             yield from named((item.values.size,), item.origin)
     for step in all_steps(program.steps):
-        if not isinstance(step, LetModel | ScoreModel):
+        if not isinstance(step, LetModel | ScoreModel | ParamModel):
             yield from named((*plate_dims(step.site), *event_dims(step.site)), step.site.origin)
             chain = step.site.chain
             if chain is not None:

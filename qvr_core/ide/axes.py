@@ -14,6 +14,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -93,6 +94,8 @@ def types_of(program: Program) -> Mapping[str, str]:
         match step:
             case LetModel(names=names):
                 found |= {name: type_text(let_type(step, name)) for name in names}
+            case ParamModel(names=names, type=kind):
+                found |= dict.fromkeys(names, type_text(kind))
             case (
                 SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
                 | MarginalizeModel(site=site)

@@ -14,6 +14,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     RunningIndex,
     SampleModel,
@@ -80,7 +81,7 @@ def _lag(snapshot: Snapshot, found: Found) -> int:
 
 
 def _unit(step: StepModel) -> int:
-    return step.origin.unit if isinstance(step, LetModel | ScoreModel) else step.site.origin.unit
+    return step.origin.unit if isinstance(step, LetModel | ScoreModel | ParamModel) else step.site.origin.unit
 
 
 def _running(step: StepModel) -> tuple[RunningIndex, ...]:

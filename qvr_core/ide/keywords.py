@@ -64,6 +64,7 @@ KEYWORDS = {
         ),
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),
+        Keyword("param", "Numbers that a guide learns, from where they start.", "param m : Code [init=0.0]"),
         Keyword("sample", "Draws a value: a latent site of the program.", "sample h <- backbone"),
         Keyword("observe", "Conditions on a value that is given at run time.", "observe y : Token <- lm_head(h)"),
         Keyword(

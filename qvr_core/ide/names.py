@@ -78,6 +78,7 @@ from qvr_core.syntax.tree.steps import (
     LetStep,
     MarginalizeStep,
     ObserveStep,
+    ParamStep,
     PredictStep,
     ReturnStep,
     SampleStep,
@@ -209,8 +210,11 @@ def _item(node: Any) -> Found:
             yield from _arith(value, indices)
             if start is not None:
                 yield from _arith(start, indices)
-        case DataStep(names=names, axes=axes, value=value, options=options):
-            yield from (at(name, "bind", "data") for name in names)
+        case (
+            DataStep(names=names, axes=axes, value=value, options=options)
+            | ParamStep(names=names, axes=axes, value=value, options=options)
+        ):
+            yield from (at(name, "bind", "data" if isinstance(node, DataStep) else "param") for name in names)
             yield from _object(axes)
             if value is not None:
                 yield from _object(value)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         AutoMultivariateNormalGuide,
         AutoNormalGuide,
         AutoPriorGuide,
+        ProgramGuide,
     )
     from qvr_core.inference.lifting import bayesian_lift_parameters
     from qvr_core.inference.mcmc import MCMC, HMCKernel, MCMCResult, NUTSKernel
@@ -41,6 +42,7 @@ __all__ = [
     "MCMCResult",
     "NUTSKernel",
     "Predictive",
+    "ProgramGuide",
     "Trace",
     "bayesian_lift_parameters",
     "trace",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
-from qvr_core.inference.guides.base import Gradient, Guide
+from qvr_core.inference.guides.base import Gradient, Guide, Inputs
 from qvr_core.inference.row_terms import check_parts
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.handlers import Handler, Subsample, by_rows, condition, densities, seed
@@ -57,8 +57,7 @@ class _Bound:
             given = model.repeat_data(given, rows, self.num_particles)
             value = repeat_rows(value, self.num_particles)
         count = rows * self.num_particles
-        run, log_weights = weigh(model, guide, value, given, count, self.gradient, generator, self.handlers)
-        scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
+        _, log_weights, scores = weighed(model, guide, value, given, count, self.gradient, generator, self.handlers)
         score = sum(scores[1:], scores[0]) if scores else None
         shape = (self.num_particles, rows)
         return log_weights.reshape(shape), None if score is None else score.reshape(shape)
@@ -102,8 +101,23 @@ def weigh(
     handlers: Sequence[Handler] = (),
 ) -> tuple[Execution, Tensor]:
     """One execution with latents from the guide, and log p(values | u) − log q per row, (rows,)."""
-    proposal = guide.propose(rows, generator, gradient=gradient)
+    return weighed(model, guide, value, observations, rows, gradient, generator, handlers)[:2]
+
+
+def weighed(
+    model: ProgramModule,
+    guide: Guide,
+    value: Value | None,
+    observations: Mapping[str, Any],
+    rows: int,
+    gradient: Gradient = "sampled",
+    generator: Generator | None = None,
+    handlers: Sequence[Handler] = (),
+) -> tuple[Execution, Tensor, list[Tensor]]:
+    """As `weigh`, and the log densities (rows,) of all draws whose gradient is the score's, the guide's own too."""
+    inputs = Inputs(model, value, observations)
     with trying():
+        proposal = guide.propose(rows, generator, gradient=gradient, inputs=inputs)
         asked = (condition(observations), densities("observed"), proposal, by_rows(rows), seed(generator), *handlers)
         run = model.run(value, *asked)
     total = proposal.log_ratio(run)
@@ -112,7 +126,8 @@ def weigh(
             total = total + site.log_prob
     if not isinstance(total, Tensor):
         raise InputProblem(f"program `{model.name}` observes nothing and has no latent that the guide moves")
-    return run, total.expand(rows)
+    scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
+    return run, total.expand(rows), [*proposal.scores, *scores]
 
 
 class ELBO(_Bound):

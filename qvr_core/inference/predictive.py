@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
-from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.guides.base import Guide, Inputs
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.inference.pointwise import Given, spread
 from qvr_core.runtime.programs.execution import Execution
@@ -102,7 +102,9 @@ class Predictive:
         if parameters:
             return self._per_draw(x, given, parameters, generator)
         latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
-        proposal = [] if self.guide is None else [self.guide.propose(each, generator)]
+        proposal = (
+            [] if self.guide is None else [self.guide.propose(each, generator, inputs=Inputs(model, value, given))]
+        )
         asked = (condition(given), substitute(latents), *proposal, by_rows(each), seed(generator))
         run = model.run(value, *asked, *self._handlers(), drawn_anew(*self._loaded(given)))
         kept = {n: v for n, v in _values(run).items() if self.return_sites is None or n in self.return_sites}

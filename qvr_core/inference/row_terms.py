@@ -23,6 +23,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -165,7 +166,7 @@ def _observes(step: StepModel) -> bool:
 
 def _names(step: StepModel) -> frozenset[str]:
     match step:
-        case LetModel(names=names):
+        case LetModel(names=names) | ParamModel(names=names):
             return frozenset(names)
         case ScoreModel(name=name):
             return frozenset((name,))

@@ -17,7 +17,7 @@ STATEMENT_WORDS = (
     *("object", "morphism", "let", "define", "program", "export", "composition", "deduction"),
     *("def", "family", "import", "from"),
 )
-STEP_WORDS = ("data", "sample", "observe", "predict", "marginalize", "let", "score", "return")
+STEP_WORDS = ("data", "param", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
 # Kinds of blocks that are made of rules, `name(…) = …`.
 RULES = ("composition", "family")
@@ -31,10 +31,11 @@ _TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bfactor\b.*\bin)$")
 _LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
 _LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
 # Lines that no line with `from` goes on with: it gives the first elements of a step.
-NEVER_CHAINED = frozenset({*STATEMENT_WORDS, "data", "score", "return"} - {"let"})
+NEVER_CHAINED = frozenset({*STATEMENT_WORDS, "data", "param", "score", "return"} - {"let"})
 # Words that open a line and are names elsewhere, each with what must follow where a bracket is open.
 UNRESERVED = {
     "data": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
+    "param": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
     "predict": r"[ \t]+[A-Za-z_]\w*[ \t]*(?:[:\[~]|<-)",
     "def": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
     "family": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",

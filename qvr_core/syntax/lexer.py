@@ -21,11 +21,11 @@ METHODS = frozenset({"dagger", "freeze", "trace", "marginalize"})
 # Fixed terminals that are ordinary names unless the place makes them special.
 CONTEXTUAL = frozenset(
     {"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"}
-    | {"data", "predict", "def", "family", "for", "if", "import"}
+    | {"data", "predict", "param", "def", "family", "for", "if", "import"}
 )
 # Those that open a line of their kind, unless one of the signs follows that make them the name of something.
 OPENING: dict[str, dict[str, tuple[str, ...]]] = {
-    "step": {"data": ("EQUAL", "DRAW", "TILDE"), "predict": ("EQUAL", "DRAW", "TILDE")},
+    "step": dict.fromkeys(("data", "predict", "param"), ("EQUAL", "DRAW", "TILDE")),
     "statement": dict.fromkeys(("def", "family", "import", "from"), ("EQUAL", "COLON")),
 }
 DEDUCTION_ITEMS = frozenset({"atoms", "binders", "rule", "lexicon"})

@@ -77,6 +77,7 @@ from qvr_core.syntax.tree.steps import (
     LetStep,
     MarginalizeStep,
     ObserveStep,
+    ParamStep,
     Pattern,
     PredictStep,
     ReturnItem,
@@ -141,7 +142,7 @@ def doc_of(node: Any) -> Doc:
             return _part(node)
         case (
             SampleStep() | ObserveStep() | PredictStep() | MarginalizeStep() | LetStep()
-            | ScoreStep() | DataStep() | ReturnStep()
+            | ScoreStep() | DataStep() | ParamStep() | ReturnStep()
         ):  # fmt: skip
             return _step(node)
         case (
@@ -326,9 +327,10 @@ def _step(node: Step) -> Doc:
                 _arith(value),
                 *_start(node),
             ]
-        case DataStep(names, axes, value, options):
+        case DataStep(names, axes, value, options) | ParamStep(names, axes, value, options):
+            word = "data" if isinstance(node, DataStep) else "param"
             kind: list[Doc] = [] if value is None else [" -> ", _object(value)]
-            return [f"data {_names(names)} : ", _object(axes), *kind, *_options(options)]
+            return [f"{word} {_names(names)} : ", _object(axes), *kind, *_options(options)]
         case ScoreStep(name, value):
             return ["score ", name.text, " = ", _arith(value)]
         case ReturnStep(items, tupled):

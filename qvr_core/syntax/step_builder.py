@@ -53,6 +53,7 @@ from qvr_core.syntax.tree.steps import (
     LetStep,
     MarginalizeStep,
     ObserveStep,
+    ParamStep,
     Pattern,
     PredictStep,
     ReturnItem,
@@ -123,6 +124,12 @@ def data_step(children: list[Any], start: int, end: int) -> DataStep:
     return DataStep(names, axes, value, joined_options(rest), Span(start, end))
 
 
+def param_step(children: list[Any], start: int, end: int) -> ParamStep:
+    names, axes, *rest = children
+    value = next((c for c in rest if type(c) is not Options), None)
+    return ParamStep(names, axes, value, joined_options(rest), Span(start, end))
+
+
 def binders(children: list[Any], start: int, end: int) -> Binders:
     return Binders(tuple(children), Span(start, end))
 
@@ -161,6 +168,12 @@ def pattern(children: list[Any], start: int, end: int) -> Pattern:
     if children[0].kind in ("LPAR", "LSQB"):
         brackets = "()" if children.pop(0).kind == "LPAR" else "[]"
     return Pattern(names_of(children), brackets, Span(start, end))
+
+
+def site_name(children: list[Any], start: int, end: int) -> Pattern:
+    """`u.tau`: a latent of a template that the model draws from."""
+    span = Span(start, end)
+    return Pattern((Name(".".join(part.text for part in children), span),), "", span)
 
 
 def ascription(children: list[Any], start: int, end: int) -> Ascription:
@@ -344,6 +357,8 @@ ALL = (
     marginalize_step,
     let_step,
     data_step,
+    param_step,
+    site_name,
     binders,
     binder,
     start,

@@ -39,6 +39,7 @@ from qvr_core.syntax.tree.steps import (
     LetStep,
     MarginalizeStep,
     ObserveStep,
+    ParamStep,
     PredictStep,
     SampleStep,
     ScoreStep,
@@ -181,7 +182,10 @@ def _too_deep(node: Any) -> str:
 def _declared(node: Any) -> tuple[Name, ...]:
     """The names that a node binds."""
     match node:
-        case ObjectDecl(names=names) | MorphismDecl(names=names) | AtomsItem(names=names) | DataStep(names=names):
+        case (
+            ObjectDecl(names=names) | MorphismDecl(names=names) | AtomsItem(names=names)
+            | DataStep(names=names) | ParamStep(names=names)
+        ):  # fmt: skip
             return names
         case SampleStep(pattern=pattern) | LetStep(pattern=pattern):
             return tuple([name for name in pattern.names if name.text != "_"])
@@ -212,7 +216,7 @@ def _guessed(tokens: list[Token], keyword: str) -> tuple[Name, ...]:
     if keyword == "score" and tokens[2:3] and tokens[2].kind != "EQUAL":
         return ()
     found: list[Name] = []
-    many = keyword in ("object", "morphism", "atoms", "binders", "data") or tokens[1].kind in ("LPAR", "LSQB")
+    many = keyword in ("object", "morphism", "atoms", "binders", "data", "param") or tokens[1].kind in ("LPAR", "LSQB")
     for before, token in pairwise(tokens):
         if token.kind == "NAME":
             if found and before.kind == "NAME":

@@ -14,7 +14,15 @@ from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr, Index, IndexValue
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import Chain, LetModel, MarginalizeModel, ObserveModel, ScoreModel, Site
+from qvr_core.semantics.types.model.steps import (
+    Chain,
+    LetModel,
+    MarginalizeModel,
+    ObserveModel,
+    ParamModel,
+    ScoreModel,
+    Site,
+)
 from qvr_core.semantics.types.spaces import Finite
 
 
@@ -64,7 +72,7 @@ def block_of(step: MarginalizeModel, expressions: Expressions, densities: Densit
             case ObserveModel(site=observed):
                 terms.append(_terms(observed, reads, chain, expressions, densities, count))
             case _:
-                origin = one.origin if isinstance(one, ScoreModel) else one.site.origin
+                origin = one.origin if isinstance(one, ScoreModel | ParamModel) else one.site.origin
                 raise Refused(origin, f"only `observe` and `let` are exported below `marginalize {site.name}`")
     vector = draw.family == "Categorical"
     prior = draw.args[0][1]

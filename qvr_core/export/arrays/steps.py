@@ -23,6 +23,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     RunningIndex,
     SampleModel,
@@ -126,7 +127,7 @@ class Steps(ABC):
 
     def step(self, step: StepModel) -> None:
         """One step, with its comments."""
-        origin = step.origin if isinstance(step, LetModel | ScoreModel) else step.site.origin
+        origin = step.origin if isinstance(step, LetModel | ScoreModel | ParamModel) else step.site.origin
         beside = self.comment(origin)
         if beside:
             self.write(f"# {beside}")
@@ -145,6 +146,8 @@ class Steps(ABC):
                 self.predicted(site, _family(site))
             case MarginalizeModel():
                 self._marginalize(step)
+            case ParamModel(names=names):
+                raise Refused(origin, f"`{names[0]}` is a parameter of a guide, and guides are not exported")
 
     # ------------------------------------------------------------ the steps
 

@@ -13,7 +13,7 @@ from qvr_core.export.stan.elements import Elements, Places
 from qvr_core.export.stan.places import BEFORE, Place
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, ScoreModel, Site
+from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, ParamModel, ScoreModel, Site
 from qvr_core.semantics.types.spaces import Finite
 
 
@@ -57,7 +57,7 @@ class Hidden:
                 case ObserveModel(site=site):
                     found += self._observed(site, reads)
                 case _:
-                    origin = one.origin if isinstance(one, ScoreModel) else one.site.origin
+                    origin = one.origin if isinstance(one, ScoreModel | ParamModel) else one.site.origin
                     raise Refused(origin, f"only `observe` and `let` are exported below `marginalize {self.site.name}`")
         found += self._forward() if self.chain.indices[self.chain.at].lag else self._summed()
         made = ["{", *(f"  {line}" for line in found), "}"]

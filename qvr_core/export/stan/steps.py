@@ -25,6 +25,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -68,6 +69,8 @@ class Steps:
                     self.model += self._comments(site.origin)
                     self.model.append(f"// {self.names[site.name]} is summed out")
                     self.model += Hidden(step, self.elements, self.densities).lines()
+                case ParamModel(names=names, origin=origin):
+                    raise Refused(origin, f"`{names[0]}` is a parameter of a guide, and guides are not exported")
             self.elements.statement_over()
 
     def _comments(self, origin: Origin) -> list[str]:

@@ -9,6 +9,7 @@ from qvr_core.inference.guides.joint import (
 )
 from qvr_core.inference.guides.normal import AutoNormalGuide
 from qvr_core.inference.guides.prior import AutoPriorGuide
+from qvr_core.inference.guides.program import ProgramGuide
 
 __all__ = [
     "AutoDeltaGuide",
@@ -18,5 +19,6 @@ __all__ = [
     "AutoNormalGuide",
     "AutoPriorGuide",
     "Guide",
+    "ProgramGuide",
     "Proposal",
 ]

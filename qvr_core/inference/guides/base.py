@@ -9,9 +9,9 @@ from typing import Any, Literal, Self
 from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.inference.coordinates import Coordinate, coordinates, measured, standard_normal
 from qvr_core.runtime.programs.execution import Execution, Request
-from qvr_core.runtime.programs.handlers import condition, densities, replay, unconstrained
+from qvr_core.runtime.programs.handlers import condition, densities, replay, substitute, unconstrained
 from qvr_core.runtime.programs.program import ProgramModule
-from qvr_core.runtime.values.arrow import Noise, NoiseSpec
+from qvr_core.runtime.values.arrow import Noise, NoiseSpec, Value
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.recipes import Remade
 
@@ -20,22 +20,42 @@ Gradient = Literal["sampled", "analytic", "sticking"]
 with less variance); or without the score of log q (sticking the landing, Roeder et al. 2017)."""
 
 
+@dataclass(frozen=True)
+class Inputs:
+    """What latents are proposed for: the model with its input in normal form and its observations, `rows` rows each."""
+
+    model: ProgramModule
+    value: Value | None
+    observations: Mapping[str, Any]
+
+    @property
+    def request(self) -> Request:
+        """A request that knows the observations alone."""
+        request = Request()
+        condition(self.observations)(request)
+        return request
+
+
 @dataclass(slots=True)
 class Proposal:
     """Latents for one execution of the model.
 
     As a handler it gives `noise` and `unconstrained`, and asks for the density of the arrow sites `scored`, where a
-    draw inside has no standard noise.  `terms` collects log p − log q while the model runs.
+    draw inside has no standard noise.  `terms` collects log p − log q while the model runs.  `values` are latents by
+    site, whose own log p the model adds; `scores` are log densities of proposed draws whose gradient is the score's.
     """
 
     noise: dict[str, Mapping[str, Tensor] | Callable[[Sequence[NoiseSpec]], Noise]] = field(default_factory=dict)
     unconstrained: dict[str, Tensor] = field(default_factory=dict)
     scored: set[str] = field(default_factory=set)
+    values: dict[str, Value] = field(default_factory=dict)
+    scores: list[Tensor] = field(default_factory=list)
     terms: list[Tensor] = field(default_factory=list)
 
     def __call__(self, request: Request) -> None:
         replay(self.noise)(request)
         unconstrained(self.unconstrained)(request)
+        substitute(self.values)(request)
         request.scored = {*request.scored, *self.scored}
 
     def log_ratio(self, run: Execution) -> Tensor | float:
@@ -93,8 +113,16 @@ class Guide(Remade):
         self.model_name = model.name
         self._noted = False
 
-    def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
-        """Latents for `rows` rows; `gradient` says how log p − log q is estimated."""
+    def propose(
+        self,
+        rows: int,
+        generator: Generator | None = None,
+        *,
+        gradient: Gradient = "sampled",
+        inputs: Inputs | None = None,
+    ) -> Proposal:
+        """Latents for `rows` rows; `gradient` says how log p − log q is estimated.  A guide that reads data takes them
+        from `inputs`; the automatic ones do without."""
         raise NotImplementedError
 
     def check_observed(self, model: ProgramModule, observations: Collection[str]) -> None:
@@ -162,7 +190,14 @@ class CoordinateGuide(Guide):
         prior, else 0."""
         raise NotImplementedError
 
-    def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
+    def propose(
+        self,
+        rows: int,
+        generator: Generator | None = None,
+        *,
+        gradient: Gradient = "sampled",
+        inputs: Inputs | None = None,
+    ) -> Proposal:
         self.gradient: Gradient = gradient
         proposal = Proposal()
         by_site: dict[str, list[Coordinate]] = {}

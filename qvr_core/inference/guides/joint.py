@@ -8,7 +8,7 @@ from typing import Any
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_normal
-from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Proposal, default_tensor
+from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Inputs, Proposal, default_tensor
 from qvr_core.inference.guides.delta import AutoDeltaGuide
 from qvr_core.inference.guides.normal import FAMILY_SCALE
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, scale
@@ -51,7 +51,14 @@ class JointGuide(CoordinateGuide):
         """Latents (rows, width) and log q, (rows,)."""
         raise NotImplementedError
 
-    def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
+    def propose(
+        self,
+        rows: int,
+        generator: Generator | None = None,
+        *,
+        gradient: Gradient = "sampled",
+        inputs: Inputs | None = None,
+    ) -> Proposal:
         self.gradient: Gradient = gradient
         drawn, log_q = self.draw_joint(rows, generator)
         proposal = self.propose_at(drawn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.arrays.engine import Generator
-from qvr_core.inference.guides.base import Gradient, Guide, Proposal
+from qvr_core.inference.guides.base import Gradient, Guide, Inputs, Proposal
 
 
 class AutoPriorGuide(Guide):
@@ -12,5 +12,12 @@ class AutoPriorGuide(Guide):
     The default for programs whose latents are local to a row.  Discrete latents get the score function's gradient.
     """
 
-    def propose(self, rows: int, generator: Generator | None = None, *, gradient: Gradient = "sampled") -> Proposal:
+    def propose(
+        self,
+        rows: int,
+        generator: Generator | None = None,
+        *,
+        gradient: Gradient = "sampled",
+        inputs: Inputs | None = None,
+    ) -> Proposal:
         return Proposal()

@@ -10,7 +10,7 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.records import Records
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.guides import AutoDeltaGuide
-from qvr_core.inference.guides.base import Guide
+from qvr_core.inference.guides.base import Guide, Inputs
 from qvr_core.inference.inference_data import Fit, inference_data
 from qvr_core.inference.objectives import weigh
 from qvr_core.inference.pointwise import Given
@@ -85,7 +85,12 @@ def _some_draws(
     if weighed:
         run, weights = weigh(model, guide, None, observations, count, handlers=after)
     else:
-        asked = (condition(observations), guide.propose(count), densities(False), by_rows(count))
+        asked = (
+            condition(observations),
+            guide.propose(count, inputs=Inputs(model, None, observations)),
+            densities(False),
+            by_rows(count),
+        )
         run = model.run(None, *asked, *after)
     found = {name: run.sites[name].reported for name, site in model.sites.items() if not site.info.observed}
     found |= {name: run.sites[name].imputed for name in model.missing(observations)}

@@ -26,6 +26,7 @@ from qvr_core.runtime.programs.interleaved import interleaved
 from qvr_core.runtime.programs.labelled.taking import Taking
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_cells import MissingCells, declared_data
+from qvr_core.runtime.programs.parameters import ParamStep
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.programs.rows import joined, sliced
 from qvr_core.runtime.programs.steps import Step, make_steps
@@ -98,7 +99,8 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
             elif isinstance(step, Marginalize | HiddenChain):
                 self.marginals[step.name] = step
                 self.sites.update({site.name: site for site in step.latents()})
-        adopt(self, made.used)
+        learned = (step for step in self.steps if isinstance(step, ParamStep))
+        adopt(self, made.used, {f"{self.name}.{name}": one for step in learned for name, one in step.modules.items()})
         self.paths = self._all_paths()
         self._names_of_inputs = [entry.name for entry in program.inputs]
         inner = (site.name for block in self.marginals.values() for site in block.observed())

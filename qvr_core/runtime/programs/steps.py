@@ -23,6 +23,7 @@ from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_site import MissingChain, MissingSite
 from qvr_core.runtime.programs.missing.summed_site import SummedSite
+from qvr_core.runtime.programs.parameters import ParamStep
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.values.layout import regroup
@@ -33,6 +34,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -259,6 +261,8 @@ def make_step(step: StepModel, program: str, parts: Parts) -> Step:
             return IndexedLet(step, model, parts)
         case LetModel():
             return LetStep(step, parts)
+        case ParamModel():
+            return ParamStep(step)
         case ScoreModel():
             return ScoreStep(step, parts)
         case MarginalizeModel(reads=tuple()):

@@ -258,6 +258,8 @@ def _labelled(expr: Binary, ctx: StepContext) -> tuple[Expr, Expr]:
 
 
 def _field(expr: Field, ctx: StepContext) -> Expr:
+    if (latent := _dotted(expr, ctx)) is not None:
+        return latent
     base = check_arith(expr.base, ctx)
     origin = ctx.scope.origin(expr.span)
     space = base.type.space
@@ -278,6 +280,18 @@ def _field(expr: Field, ctx: StepContext) -> Expr:
     message += f"; did you mean `{near}`?" if near else (f"; it has {', '.join(known)}" if known else "")
     ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.field.span, fixes=respelt(expr.field, near, ctx.scope))
     return FieldOf(type=ValueType(Unknown()), origin=origin, base=base, field=expr.field.text, index=0)
+
+
+def _dotted(expr: Field, ctx: StepContext) -> Expr | None:
+    """`u.tau` where a guide has drawn it: a template's latent under its whole name."""
+    name, base = expr.field.text, expr.base
+    while isinstance(base, Field):
+        name, base = f"{base.field.text}.{name}", base.base
+    if not isinstance(base, Variable):
+        return None
+    name = f"{base.name.text}.{name}"
+    binding = ctx.find(name) if name in ctx.bindings else None
+    return None if binding is None else Bound(type=binding.type, origin=ctx.scope.origin(expr.span), name=name)
 
 
 def _list(expr: ListArith, ctx: StepContext) -> Expr:

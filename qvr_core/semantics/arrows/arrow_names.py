@@ -11,6 +11,7 @@ from qvr_core.semantics.scope.scope import (
     DistributionEntry,
     FamilyEntry,
     FunctionEntry,
+    GuideEntry,
     ObjectEntry,
     Scope,
     TemplateEntry,
@@ -51,6 +52,7 @@ def arrow_of(name: Name, scope: Scope) -> Arrow:
             ObjectEntry: "an object",
             TemplateEntry: "a program with parameters: call it with its arguments",
             FunctionEntry: "a function of arithmetic: call it in a program",
+            GuideEntry: f"the guide of `{getattr(entry, 'model', '')}`: only a fit draws from it",
             DistributionEntry: f"a family: draw from it in a program, `sample … <- {name.text}(…)`",
         }
         what = kinds.get(type(entry), "no arrow")

@@ -83,6 +83,9 @@ def _site(one: Weights, origin: Origin) -> Site:
         row_local=True,
         origin=origin,
         weights=True,
+        type=ValueType(
+            REAL_LINE, tuple(axis.nominal for axis in one.sets), sizes=tuple(axis.size for axis in one.sets)
+        ),
     )
 
 

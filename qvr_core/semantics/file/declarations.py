@@ -29,6 +29,7 @@ from qvr_core.semantics.scope.scope import (
     FamilyEntry,
     FunctionEntry,
     Globals,
+    GuideEntry,
     ObjectEntry,
     Scope,
     TemplateEntry,
@@ -310,7 +311,7 @@ def _export(decl: ExportDecl, scope: Scope) -> Export:
     if isinstance(entry, ArrowEntry) and entry.weights:
         message = f"the weights of `{entry.weights[0].name}` have a prior: only a program can draw them"
         scope.report(WEIGHT_PRIOR, message, name.span)
-    if entry is None or isinstance(entry, ObjectEntry | FamilyEntry):
+    if entry is None or isinstance(entry, ObjectEntry | FamilyEntry | GuideEntry):
         check_arrow_expr(decl.value, scope)
     return Export(name=name.text, arrow=None, origin=scope.origin(decl.span))
 
@@ -332,6 +333,9 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         entries[program.name] = DamagedEntry(program.name)
         nodes[program.name] = damaged(program.origin)
         return
+    if program.guidance is not None:
+        entries[program.name] = GuideEntry(program.name, program.guidance.model)
+        return
     if program.template:
         entries[program.name] = TemplateEntry(program.name, statement)
         return
@@ -347,6 +351,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         stages=program.stages,
         data=tuple(item.name for item in program.data),
         terms=terms_in(program),
+        guided=program.guided,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import LetModel, ScoreModel, StepModel
+from qvr_core.semantics.types.model.steps import LetModel, ParamModel, ScoreModel, StepModel
 from qvr_core.semantics.types.walk import all_steps
 
 
@@ -23,7 +23,7 @@ def site_origins(program: Program) -> dict[str, Origin]:
 def _bound(steps: Sequence[StepModel]) -> Iterator[tuple[str, Origin]]:
     for step in all_steps(steps):
         match step:
-            case LetModel(names=names, origin=origin):
+            case LetModel(names=names, origin=origin) | ParamModel(names=names, origin=origin):
                 yield from ((name, origin) for name in names)
             case ScoreModel(name=name, origin=origin):
                 yield name, origin

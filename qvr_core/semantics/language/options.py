@@ -23,6 +23,10 @@ MEANINGS: Mapping[str, str] = {
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences, or elements of each chain, there are: others do not count. "
     "Attention sees no others.",
+    "auxiliary": "A draw that a guide makes on the way, none of the model's latents: its density does not count.",
+    "guide": "The program whose latents this one draws: it is its guide, which `qvr run svi` fits.",
+    "rest": "`mean_field`: latents that the guide does not draw have independent Normals, as in the automatic guide.",
+    "init": "Where the numbers start: one for all, or a list with one for each number of an element.",
     "keep": "The lets whose values a fit keeps beside the latents; by itself all small ones that depend on a latent.",
     "effects": "What the body may do: a subset of `Sample`, `Score`, `Marginal`, `Pure`.",
     "low": "The lower bound of the space.",
@@ -58,19 +62,22 @@ VALUE_KEYS: Mapping[str, str] = {
     **LIMIT_KEYS,
 }
 STEP_KEYS: Mapping[str, tuple[str, ...]] = {
-    "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred", "lengths"),
+    "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred", "lengths", "auxiliary"),
     "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS, "missing", "lengths"),
     "predict": ("over", "iid_over", "via", "at", "lengths"),
+    "param": ("init",),
     "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at", "lengths"),
 }
-FLAGS = ("noncentred",)
+FLAGS = ("noncentred", "auxiliary")
 """Options of steps that stand alone, without a value."""
 REDUCTIONS = ("logsumexp",)
 MISSING = ("impute", "drop")
 """What is done with the missing cells of an observed step."""
 
 EFFECTS = ("Sample", "Score", "Marginal", "Pure")
-PROGRAM_KEYS = ("effects", "lengths", "keep")
+PROGRAM_KEYS = ("effects", "lengths", "keep", "guide", "rest")
+REST = ("mean_field",)
+"""What moves the latents that a guide does not draw."""
 
 SEMIRINGS: Mapping[str, str] = {
     "LogProb": "sums over derivations, in logs",
@@ -86,5 +93,6 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "effects": EFFECTS,
     "reduction": REDUCTIONS,
     "missing": MISSING,
+    "rest": REST,
 }
 """The words that an option takes, where it takes words from a list."""

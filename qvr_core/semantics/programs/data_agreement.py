@@ -41,8 +41,8 @@ def other_type(declared: ValueType, given: ValueType) -> str | None:
     have, own = axes(declared), axes(given)
     if have is None or own is None or isinstance(declared.space, Unknown) or isinstance(given.space, Unknown):
         return None
-    if len(have) != len(own) or not _same(have, own):
-        return f"is declared {_runs(_over(have))}, and this is {_runs(_over(own))}"
+    if len(have) != len(own) or not same_axes(have, own):
+        return f"is declared {runs_over(sets_over(have))}, and this is {runs_over(sets_over(own))}"
     there, here = _item(declared.space), _item(given.space)
     if isinstance(there, Finite) and isinstance(here, Finite) and here.nominal and there.nominal:
         return None if here.nominal == there.nominal else f"holds elements of {there.nominal}, not of {here.nominal}"
@@ -58,7 +58,7 @@ def _with_axes(declared: Binding, typed: TypedSite) -> TypedSite:
     plates = have[: len(have) - typed.family.family.event]
     kind = with_axes(plates, typed.type.space or Unknown(), like=[typed.type], event=typed.type.event)
     factors = [(name, Finite(size, name)) for size, name in plates if size is not None]
-    over = Named(product(factors), " * ".join(_over(plates)))
+    over = Named(product(factors), " * ".join(sets_over(plates)))
     site = replace(typed.site, ascription=Ascription.PLATE, ascribed=over)
     return replace(typed, site=site, type=kind)
 
@@ -72,18 +72,19 @@ def _problem(name: str, declared: Binding, typed: TypedSite) -> str | None:
         return None
     # what is drawn once for all is independent along the axes of the data
     free = typed.site.ascription is Ascription.NONE and typed.site.iid_over is None
-    if len(own) < len(have) and (free or not own) and _same(have[len(have) - len(own) :], own):
+    if len(own) < len(have) and (free or not own) and same_axes(have[len(have) - len(own) :], own):
         return None
-    if len(own) == len(have) and _same(have, own):
+    if len(own) == len(have) and same_axes(have, own):
         return None
-    there, here = _over(have), _over(own)
+    there, here = sets_over(have), sets_over(own)
     if sorted(there) == sorted(here):
         message = f"`{name}` is declared over {_product(there)}, and this step draws it over {_product(here)}"
         return f"{message}: keep to one order"
-    return f"`{name}` is declared {_runs(there)}, but this step draws {_drawn(here)}"
+    return f"`{name}` is declared {runs_over(there)}, but this step draws {_drawn(here)}"
 
 
-def _same(have: Sequence[Axis], own: Sequence[Axis]) -> bool:
+def same_axes(have: Sequence[Axis], own: Sequence[Axis]) -> bool:
+    """Whether axes run over the same sets, one by one; those without a name go by their size."""
     return all(_same_axis(one, other) for one, other in zip(have, own, strict=True))
 
 
@@ -94,7 +95,8 @@ def _same_axis(one: Axis, other: Axis) -> bool:
     return not (isinstance(size, int) and isinstance(other_size, int)) or int(size) == int(other_size)
 
 
-def _over(found: Sequence[Axis]) -> list[str]:
+def sets_over(found: Sequence[Axis]) -> list[str]:
+    """What axes run over, in words."""
     return [
         set_of(name) if name is not None else f"{int(size)} elements" if isinstance(size, int) else "_"
         for size, name in found
@@ -105,7 +107,8 @@ def _product(names: Sequence[str]) -> str:
     return " * ".join(names)
 
 
-def _runs(names: Sequence[str]) -> str:
+def runs_over(names: Sequence[str]) -> str:
+    """'over School * Item', or 'a single value'."""
     return f"over {_product(names)}" if names else "a single value"
 
 

@@ -7,9 +7,9 @@ from qvr_core.semantics.arithmetic.ranges import within
 from qvr_core.semantics.arrows.objects import check_object_expr, written
 from qvr_core.semantics.arrows.options import removal
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.types.diagnostics import Edit, Fix
+from qvr_core.semantics.types.diagnostics import Code, Edit, Fix
 from qvr_core.semantics.types.model.expressions import ValueType
-from qvr_core.semantics.types.program_codes import DATA_DECLARATION, STEP_OPTION
+from qvr_core.semantics.types.program_codes import DATA_DECLARATION, PARAM_STEP, STEP_OPTION
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
     Constrained,
@@ -24,7 +24,7 @@ from qvr_core.semantics.types.spaces import (
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.objects import ObjectExpr, ObjectRef, ParenObject, ProductExpr, SeqExpr, SpaceExpr
-from qvr_core.syntax.tree.steps import DataStep
+from qvr_core.syntax.tree.steps import DataStep, ParamStep
 
 NUMBERS: dict[str, tuple[Space, str]] = {"Nat": (Real((1,), low=0.0), "count"), "Bool": (Finite(2), "bool")}
 """Kinds of numbers that only data have: their space, and how `DataName.numbers` calls them."""
@@ -39,6 +39,17 @@ class Element:
     numbers: str = ""
 
 
+@immutable
+class Words:
+    """What a line declares, in words, and the code of what is wrong with it."""
+
+    many: str
+    one: str
+    code: Code
+
+
+_DATA = Words("data run", "a data name", DATA_DECLARATION)
+_PARAMETERS = Words("parameters run", "a parameter", PARAM_STEP)
 _UNKNOWN = Element(Unknown(), "?")
 _NUMBER = Element(REAL_LINE, "Real 1")
 
@@ -49,7 +60,7 @@ def check_data(step: DataStep, ctx: StepContext) -> list[tuple[str, Binding]]:
         for option in step.options.items:
             message = f"`data` has no option `{option.key.text}`"
             ctx.scope.report(STEP_OPTION, message, option.key.span, fixes=(removal(step.options, option, ctx.scope),))
-    over, element = _declared(step, ctx)
+    over, element = declared_type(step, ctx)
     plates = [(space.size, space.nominal) for space in over or ()]
     kind = ValueType(Unknown()) if over is None else with_axes(plates, element.space, like=())
     named = Named(element.space, element.written)
@@ -73,12 +84,14 @@ def check_data(step: DataStep, ctx: StepContext) -> list[tuple[str, Binding]]:
     ]
 
 
-def _declared(step: DataStep, ctx: StepContext) -> tuple[list[Finite] | None, Element]:
+def declared_type(step: DataStep | ParamStep, ctx: StepContext) -> tuple[list[Finite] | None, Element]:
+    """The sets that what is declared runs over, None (reported) where they cannot be, and what one element is."""
+    words = _DATA if isinstance(step, DataStep) else _PARAMETERS
     if step.value is not None:
-        return _axes(step.axes, ctx), _element(step.value, ctx)
+        return _axes(step.axes, words, ctx), _element(step.value, words, ctx)
     if is_value(step.axes, ctx):
-        return [], _element(step.axes, ctx)
-    return _axes(step.axes, ctx), _NUMBER
+        return [], _element(step.axes, words, ctx)
+    return _axes(step.axes, words, ctx), _NUMBER
 
 
 def is_value(expr: ObjectExpr, ctx: StepContext) -> bool:
@@ -115,48 +128,48 @@ def _factors(expr: ObjectExpr) -> tuple[ObjectExpr, ...]:
     return tuple(factor for each in inner.factors for factor in _factors(each))
 
 
-def _axes(expr: ObjectExpr, ctx: StepContext) -> list[Finite] | None:
+def _axes(expr: ObjectExpr, words: Words, ctx: StepContext) -> list[Finite] | None:
     """The sets that data run over; None (reported) where one of them is none."""
     found: list[Finite] = []
     factors = _factors(expr)
     good = True
     for at, factor in enumerate(factors):
         if is_value(factor, ctx):
-            _no_axis(factor, factors, at, ctx)
+            _no_axis(factor, factors, at, words, ctx)
             good = False
             continue
         space = check_object_expr(factor, ctx.scope).space
         for each in space.factors if isinstance(space, Product) else (space,):
-            good = good and _add_axis(each, factor, found, ctx)
+            good = good and _add_axis(each, factor, found, words, ctx)
     return found if good else None
 
 
-def _add_axis(space: Space, factor: ObjectExpr, found: list[Finite], ctx: StepContext) -> bool:
+def _add_axis(space: Space, factor: ObjectExpr, found: list[Finite], words: Words, ctx: StepContext) -> bool:
     if isinstance(space, Finite):
         found.append(space)
         if space.nominal is not None:
             ctx.plates.add(space.nominal)
         return True
     if not isinstance(space, Unknown):
-        message = f"data run over finite sets, and `{written(factor)}` is not one"
-        ctx.scope.report(DATA_DECLARATION, message, factor.span)
+        message = f"{words.many} over finite sets, and `{written(factor)}` is not one"
+        ctx.scope.report(words.code, message, factor.span)
     return False
 
 
-def _no_axis(factor: ObjectExpr, factors: tuple[ObjectExpr, ...], at: int, ctx: StepContext) -> None:
+def _no_axis(factor: ObjectExpr, factors: tuple[ObjectExpr, ...], at: int, words: Words, ctx: StepContext) -> None:
     """A space of values among the sets: it belongs behind the arrow."""
     text = written(factor)
-    message = f"data run over finite sets, and `{text}` says what one element is"
+    message = f"{words.many} over finite sets, and `{text}` says what one element is"
     fixes: tuple[Fix, ...] = ()
     if at == len(factors) - 1 > 0:
         before = factors[at - 1]
         edit = Edit(ctx.scope.origin(Span(before.span.end, factor.span.start)), " -> ")
         message += f": write `{' * '.join(written(one) for one in factors[:at])} -> {text}`"
         fixes = (Fix(f"Write `-> {text}`", (edit,), True),)
-    ctx.scope.report(DATA_DECLARATION, message, factor.span, fixes=fixes)
+    ctx.scope.report(words.code, message, factor.span, fixes=fixes)
 
 
-def _element(expr: ObjectExpr, ctx: StepContext) -> Element:
+def _element(expr: ObjectExpr, words: Words, ctx: StepContext) -> Element:
     """What stands behind the arrow."""
     inner = _bare(expr)
     kind = _numbers(inner, ctx)
@@ -165,10 +178,10 @@ def _element(expr: ObjectExpr, ctx: StepContext) -> Element:
     named = check_object_expr(expr, ctx.scope)
     match named.space:
         case Product():
-            message = f"a data name holds one kind of value, and `{named.written}` is a product"
+            message = f"{words.one} holds one kind of value, and `{named.written}` is a product"
             if all(isinstance(factor, Finite) for factor in named.space.factors):
                 message += ": axes stand in front of the arrow"
-            ctx.scope.report(DATA_DECLARATION, message, expr.span)
+            ctx.scope.report(words.code, message, expr.span)
             return _UNKNOWN
         case space:
             return Element(space, named.written)

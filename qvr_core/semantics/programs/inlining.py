@@ -21,7 +21,15 @@ from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import ArrowBase, Instance
 from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, FactorTable, Function, ValueType
 from qvr_core.semantics.types.model.programs import DataName, Program, called
-from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, SampleModel, ScoreModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import (
+    LetModel,
+    ObserveModel,
+    ParamModel,
+    SampleModel,
+    ScoreModel,
+    Site,
+    StepModel,
+)
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, DATA_MISMATCH, TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
 from qvr_core.semantics.types.walk import all_steps
@@ -97,7 +105,7 @@ def bound_names(steps: Sequence[StepModel]) -> list[str]:
     found: dict[str, None] = {}
     for step in all_steps(steps):
         match step:
-            case LetModel(names=names):
+            case LetModel(names=names) | ParamModel(names=names):
                 found.update(dict.fromkeys(names))
             case ScoreModel(name=name):
                 found[name] = None

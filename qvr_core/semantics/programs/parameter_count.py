@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from qvr_core.semantics.arrows.parameters import UnknownSize, own_count
@@ -10,6 +11,8 @@ from qvr_core.semantics.types.model.arrows import Arrow, ArrowBase, Instance, Re
 from qvr_core.semantics.types.model.expressions import DeductionRef
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.steps import ParamModel
+from qvr_core.semantics.types.spaces import Constrained, Dim, Space, width
 from qvr_core.semantics.types.walk import arrow_named, parts, until_arrows, walk
 
 MOST_VISITED = 1_000_000
@@ -50,6 +53,8 @@ def _count(model: Model, root: Arrow | Program, seen: set[str], budget: Budget) 
                 for node in walk(program, until_arrows):
                     if isinstance(node, ArrowBase):
                         pending.append(node)
+                    elif isinstance(node, ParamModel):
+                        total += len(node.names) * learned_numbers(node)
                     elif isinstance(node, DeductionRef):
                         total += _weights(model, node.name, seen)
             case Ref(name=name):
@@ -69,6 +74,24 @@ def _count(model: Model, root: Arrow | Program, seen: set[str], budget: Budget) 
                     total += own_count(arrow)
                 pending += parts(arrow)
     return total
+
+
+def learned_numbers(step: ParamModel) -> int:
+    """How many numbers each name of a `param` step stands for, in their constrained form's own coordinates."""
+    shape = (*step.type.sizes, _free(step.type.space))
+    if not all(isinstance(size, int) for size in shape):
+        raise UnknownSize
+    return math.prod(int(size) for size in shape if isinstance(size, int))
+
+
+def _free(space: Space | None) -> Dim | None:
+    if not isinstance(space, Constrained):
+        return None if space is None else width(space)
+    if not isinstance(space.size, int):
+        return None
+    size = int(space.size)
+    matrix = size * (size + 1) // 2 if space.kind in ("CholeskyFactor", "Covariance") else size * (size - 1) // 2
+    return {"Simplex": size - 1, "Ordered": size}.get(space.kind, matrix)
 
 
 def _weights(model: Model, deduction: str, seen: set[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qvr_core.semantics.language.options import EFFECTS, PROGRAM_KEYS
+from qvr_core.semantics.language.options import EFFECTS, PROGRAM_KEYS, REST
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding
@@ -20,7 +20,7 @@ from qvr_core.semantics.types.summed import lets_of
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.declarations import ProgramHeader
 from qvr_core.syntax.tree.names import Name, Span
-from qvr_core.syntax.tree.options import ListValue, Option, Word
+from qvr_core.syntax.tree.options import ListValue, Option, Options, Word
 
 DEFAULT_POSITIONS = ROLES["position"].options["max_length"].default
 
@@ -33,6 +33,10 @@ class HeaderOptions:
     span: Span
     lengths: Name | None
     keep: tuple[Name, ...] | None = None
+    guide: Name | None = None
+    """The program that this one is the guide of."""
+    rest: bool = False
+    """True where the latents that a guide leaves out have the automatic guide."""
 
 
 def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
@@ -40,6 +44,7 @@ def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
     effects: frozenset[str] | None = None
     span, lengths = Span(0, 0), None
     keep: tuple[Name, ...] | None = None
+    guide, rest = None, None
     for option in header.options.items if header.options is not None else ():
         match option.key.text:
             case "effects":
@@ -48,9 +53,37 @@ def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
                 lengths = _lengths(option, scope)
             case "keep":
                 keep = _keep_option(option, scope)
+            case "guide":
+                guide = _guide(option, scope)
+            case "rest":
+                rest = option if _is_mean_field(option, scope) else None
             case _:
                 _unknown(option, scope)
-    return HeaderOptions(effects, span, lengths, keep)
+    if rest is not None and header.options is not None and not _has(header.options, "guide"):
+        message = "`rest` is an option of guides: it says what moves the latents that `guide=…` leaves out"
+        scope.report(PROGRAM_OPTION, message, rest.key.span)
+    return HeaderOptions(effects, span, lengths, keep, guide, rest is not None)
+
+
+def _has(options: Options, key: str) -> bool:
+    return any(option.key.text == key for option in options.items)
+
+
+def _guide(option: Option, scope: Scope) -> Name | None:
+    if isinstance(option.value, Word):
+        return Name(option.value.text, option.value.span)
+    place = option.span if option.value is None else option.value.span
+    scope.report(PROGRAM_OPTION, "`guide` names the program whose latents are drawn here: `guide=model`", place)
+    return None
+
+
+def _is_mean_field(option: Option, scope: Scope) -> bool:
+    if isinstance(option.value, Word) and option.value.text in REST:
+        return True
+    place = option.span if option.value is None else option.value.span
+    fix = Fix("Change to `rest=mean_field`", (Edit(scope.origin(option.span), "rest=mean_field"),), True)
+    scope.report(PROGRAM_OPTION, "`rest` is `mean_field`", place, fixes=(fix,))
+    return False
 
 
 def _keep_option(option: Option, scope: Scope) -> tuple[Name, ...] | None:
@@ -90,7 +123,7 @@ def check_keep(names: tuple[Name, ...], program: Program, scope: Scope) -> tuple
 def _unknown(option: Option, scope: Scope) -> None:
     near = closest(option.key.text, PROGRAM_KEYS)
     message = f"programs have no option `{option.key.text}`"
-    message += f"; did you mean `{near}`?" if near else "; they have `effects`, `lengths` and `keep`"
+    message += f"; did you mean `{near}`?" if near else "; they have `effects`, `lengths`, `keep`, `guide` and `rest`"
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(option.key.span), near),), True),)
     scope.report(PROGRAM_OPTION, message, option.key.span, fixes=fixes)
 

@@ -377,7 +377,7 @@ def _optional(blocks: Sequence[Block]) -> dict[str, StepResult]:
 
 def _unused_inputs(inputs: Mapping[str, Binding], readers: Mapping[str, int], scope: Scope) -> None:
     for name, binding in inputs.items():
-        if name and name not in readers and not name.startswith("_"):
+        if name and name not in readers and not name.startswith("_") and binding.kind != "data":
             word = "input" if binding.kind == "input" else "parameter"
             scope.report(UNUSED_BINDING, f"nothing uses the {word} `{name}`", binding.origin)
 

@@ -19,6 +19,14 @@ from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_site
 from qvr_core.semantics.programs.chains.group_lags import group_lags
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
 from qvr_core.semantics.programs.chains.ragged_reads import check_ragged_reads
+from qvr_core.semantics.programs.guides import (
+    check_guide,
+    check_no_guide,
+    data_bindings,
+    guided,
+    guided_model,
+    sequence_inputs,
+)
 from qvr_core.semantics.programs.observed.missing_cells import check_missing
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (
@@ -51,7 +59,7 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model.arrows import NO_STAGES, Sort
 from qvr_core.semantics.types.model.expressions import ValueType
-from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.programs import Guidance, Program
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.types.spaces import Named, Unknown
 from qvr_core.syntax.immutable import immutable
@@ -88,6 +96,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     domain = check_object_expr(header.domain, scope)
     codomain = check_object_expr(header.codomain, scope)
     options = read_header_options(header, scope)
+    model = None if options.guide is None else guided_model(options.guide, options.rest, header, scope)
     factors = check_inputs(header, domain, scope)
     for factor in factors:
         if factor.given:
@@ -97,8 +106,11 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     # What a step has read of the header's arrows and objects is not recorded: such templates are typed anew.
     # symbols of a template are no part of what a step records
     memory = _memory(scope) if arguments is None and not scope.local and not scope.local_sizes else {}
-    typed = _read(statement, factors, parameters, memory, scope)
-    returned = _returned(statement, typed, codomain, scope)
+    if model is not None:
+        parameters = {**data_bindings(model), **parameters}
+    lifted = frozenset[str]() if model is None else sequence_inputs(model, flat_names(factors))
+    typed = _read(statement, factors, parameters, memory, scope, lifted)
+    returned = _returned(statement, typed, codomain, scope, guide=options.guide is not None)
     done = typed.effects
     scope.unit = statement.uid
     if options.effects is not None:
@@ -116,7 +128,17 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     if options.lengths is not None and not any(placed.unit.broken for placed in units_of(statement)):
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
+    guidance = None
+    if options.guide is None:
+        check_no_guide(statement.header.children, typed.blocks, scope)
+    elif model is not None:
+        lines = statement.header.children
+        guidance = check_guide(model, header, lines, typed.blocks, typed.bindings, typed.whole, typed.uses_input, scope)
+        typed = replace(typed, uses_input=model.reads_input)
     data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), statement.header.children, scope, padded)
+    if model is not None:
+        read = frozenset[str]().union(*(block.reads for block in typed.blocks))
+        data = (*(item for item in model.guided.data if item.name in read), *data)
     if not typed.uses_input:
         results = chain.from_iterable(block.results for block in typed.blocks)
         data = with_aligned(data, (one.beside for one in results if one.beside is not None), scope)
@@ -126,7 +148,8 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     name_place = scope.origin(header.name.span)
-    weights = weight_sites(_weighted(typed, name_place), typed.bindings, typed.uses_input, scope, name_place)
+    used = [] if options.guide is not None else _weighted(typed, name_place)
+    weights = weight_sites(used, typed.bindings, typed.uses_input, scope, name_place)
     sampled = bool(weights) or any(block.sampled for block in typed.blocks)
     sort = Sort.SAMPLED if sampled else Sort.DETERMINISTIC
     program = Program(
@@ -151,7 +174,10 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
         returned=tuple(_value(typed, name) for _, name in items),
         own=own_arrows(made),
+        guidance=guidance or (None if options.guide is None else Guidance(model=options.guide.text, rest=options.rest)),
     )
+    if options.guide is None and not template:
+        program = replace(program, guided=guided(program.steps, data, scope))
     if returned is not None and not scope.mistaken:
         _check_used(typed, returned, options, statement, program, scope)
     if options.keep is not None and not scope.mistaken:
@@ -215,9 +241,9 @@ def _read(
     parameters: Mapping[str, Binding],
     memory: Memory,
     scope: Scope,
+    lifted: frozenset[str],
 ) -> Reading:
-    """Type the steps; once more with some inputs as sequences where an arrow wants them so."""
-    lifted: frozenset[str] = frozenset()
+    """Type the steps, with the inputs `lifted` as sequences; once more with others where an arrow wants them so."""
     visited: set[frozenset[str]] = set()
     while True:
         visited.add(lifted)
@@ -267,12 +293,15 @@ def _returns_input(returns: Sequence[Placed[Item]], inputs: Mapping[str, Binding
 # ---------------------------------------------------------------- the whole
 
 
-def _returned(statement: Statement, typed: Reading, codomain: Named, scope: Scope) -> Returned | None:
+def _returned(statement: Statement, typed: Reading, codomain: Named, scope: Scope, *, guide: bool) -> Returned | None:
+    """What the `return` line says; a guide needs none, and may return anything."""
     if typed.final is not None:
         node = typed.final.unit.node
         assert isinstance(node, ReturnStep)
         scope.unit = typed.final.uid
-        return check_return(node, typed.bindings, typed.inner, codomain, typed.uses_input, scope)
+        return check_return(node, typed.bindings, typed.inner, codomain, typed.uses_input and not guide, scope)
+    if guide:
+        return Returned((), False, codomain, codomain)
     if not typed.damaged_return:
         _missing_return(statement, typed, scope)
     return None
@@ -319,7 +348,8 @@ def _check_used(
     names += _read_by_header(statement)
     kept = partial(deterministic, program) if options.keep is None else tuple[str, ...]
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, kept, scope)
-    check_plates(typed.blocks, typed.bindings, names, scope)
+    if options.guide is None:
+        check_plates(typed.blocks, typed.bindings, names, scope)
 
 
 def _read_by_header(statement: Statement) -> Iterator[str]:

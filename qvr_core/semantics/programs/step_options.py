@@ -47,6 +47,7 @@ class StepOptions:
     at: Expr | None = None
     limits: Mapping[str, Limit] = field(default_factory=dict[str, Limit])
     noncentred: Option | None = None
+    auxiliary: Option | None = None
     missing: Option | None = None
     lengths: Expr | None = None
     damaged: bool = False
@@ -59,7 +60,7 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
     damaged = False
     values: dict[str, Expr] = {}
     limits: dict[str, Limit] = {}
-    noncentred: Option | None = None
+    flags: dict[str, Option] = {}
     missing: Option | None = None
     for option in options.items if options is not None else ():
         key = option.key.text
@@ -67,10 +68,10 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
             assert options is not None
             _unknown_key(kind, options, option, ctx)
             damaged = True
-        elif key in objects or key in values or key in limits or (key in FLAGS and noncentred is not None):
+        elif key in objects or key in values or key in limits or key in flags:
             ctx.scope.report(STEP_OPTION, f"`{key}` is given twice", option.key.span)
         elif key in FLAGS:
-            noncentred = option
+            flags[key] = option
             _check_alone(option, ctx)
         elif key in WORDS:
             known = _check_word(option, ctx)
@@ -96,7 +97,8 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
         values.get("weight"),
         values.get("at"),
         limits,
-        noncentred,
+        flags.get("noncentred"),
+        flags.get("auxiliary"),
         missing,
         values.get("lengths"),
         damaged,
@@ -106,7 +108,8 @@ def read_step_options(kind: str, options: Options | None, ctx: StepContext) -> S
 def _unknown_key(kind: str, options: Options, option: Option, ctx: StepContext) -> None:
     key = option.key
     if key.text in LIMIT_KEYS or key.text in FLAGS:
-        flag = f"`{key.text}` is for what a sampler moves: a `sample` step, not `{kind}`"
+        what = "what a guide draws" if key.text == "auxiliary" else "what a sampler moves"
+        flag = f"`{key.text}` is for {what}: a `sample` step, not `{kind}`"
         message = flag if key.text in FLAGS else _of_a_latent(kind, key.text)
         ctx.scope.report(STEP_OPTION, message, key.span, fixes=(removal(options, option, ctx.scope),))
         return

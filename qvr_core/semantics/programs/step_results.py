@@ -23,6 +23,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -301,7 +302,7 @@ def _is_sampled(result: StepResult) -> bool:
 
 def _is_incomplete(result: StepResult) -> bool:
     """Whether cells of a step may be missing, or some of its elements not exist."""
-    models = [model for model in result.models if not isinstance(model, LetModel | ScoreModel)]
+    models = [model for model in result.models if not isinstance(model, LetModel | ScoreModel | ParamModel)]
     if any(model.site.lengths is not None for model in models):
         return True
     inner = [model for model in models if isinstance(model, ObserveModel | MarginalizeModel)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from qvr_core.semantics.programs.data_steps import check_data
 from qvr_core.semantics.programs.marginals import check_marginalize, damaged_binding
+from qvr_core.semantics.programs.param_steps import check_param
 from qvr_core.semantics.programs.step_results import (
     Changes,
     Pass,
@@ -31,6 +32,7 @@ from qvr_core.syntax.tree.steps import (
     LetStep,
     MarginalizeStep,
     ObserveStep,
+    ParamStep,
     PredictStep,
     ReturnStep,
     SampleStep,
@@ -159,6 +161,8 @@ def _result(placed: Placed[Item], bindings: dict[str, Binding], file: RecordingG
     nested: tuple[tuple[str, Binding], ...] = ()
     if isinstance(node, DataStep):
         binds = check_data(node, ctx)
+    elif isinstance(node, ParamStep):
+        model, binds = check_param(node, ctx)
     elif isinstance(node, MarginalizeStep):
         block = check_marginalize(placed, node, ctx)
         model = block.model

@@ -48,7 +48,7 @@ def check_step(
             ctx.effects.add("Score")
             typed = agreed(step.name, _site("observe", step.name, step, ctx), ctx)
             binding = site_binding("observe", typed, ctx)
-            site = replace(typed.site, bound=((step.name.text, typed.named),))
+            site = replace(typed.site, bound=((step.name.text, typed.named),), type=typed.type, range=binding.range)
             return ObserveModel(site=site), [(step.name.text, binding)]
         case PredictStep():
             ctx.effects.add("Sample")
@@ -104,8 +104,9 @@ def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
     names = step.pattern.names
     typed = _site("sample", names[0], step, ctx)
     if not step.pattern.brackets:
-        site = replace(typed.site, bound=((names[0].text, typed.named),))
-        return SampleModel(site=site), [(names[0].text, site_binding("sample", typed, ctx))]
+        binding = site_binding("sample", typed, ctx)
+        site = replace(typed.site, bound=((names[0].text, typed.named),), type=typed.type, range=binding.range)
+        return SampleModel(site=site), [(names[0].text, binding)]
     parts = _parts(step.pattern, typed.type, f"`{step.draw.name.text}` gives", ctx)
     whole = site_binding("sample", typed, ctx)
     bindings: Bindings = []
@@ -126,7 +127,7 @@ def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
         )
     bound = tuple((name, binding.named) for name, binding in bindings)
     label = "_".join(name.text for name in names)
-    return SampleModel(site=replace(typed.site, name=label, bound=bound)), bindings
+    return SampleModel(site=replace(typed.site, name=label, bound=bound, type=typed.type, range=whole.range)), bindings
 
 
 def _parts(pattern: Pattern, kind: ValueType, gives: str, ctx: StepContext) -> list[ValueType]:

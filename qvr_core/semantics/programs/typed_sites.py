@@ -63,4 +63,5 @@ def made_site(
         origin=origin,
         iid_over=options.iid_over,
         limits=tuple((key, limit.value) for key, limit in options.limits.items()),
+        auxiliary=options.auxiliary is not None,
     )

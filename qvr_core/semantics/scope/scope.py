@@ -32,7 +32,7 @@ from qvr_core.semantics.types.diagnostics import (
 from qvr_core.semantics.types.model.arrows import ANY_LENGTH, NO_STAGES, ONE_STAGE, Arrow, Density, Extent, Sort, Stages
 from qvr_core.semantics.types.model.deductions import Composition, Deduction
 from qvr_core.semantics.types.model.families import DeclaredFamily, Weights
-from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.programs import Guided, Program
 from qvr_core.semantics.types.spaces import Dim, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.immutable import immutable
@@ -86,6 +86,8 @@ class ArrowEntry:
     """The data that programs in it read, which only a program that runs by itself is given."""
     terms: tuple[str, ...] = ()
     """The `score` and `observe` steps of a program, which count only where it runs by itself: `score k`, …"""
+    guided: Guided | None = None
+    """Of a program: what its guides draw and read."""
     own: Arrow | None = None
     """The arrow itself, where a template's call makes one and no declaration has it."""
 
@@ -104,6 +106,14 @@ class TemplateEntry:
 
     name: str
     statement: Statement
+
+
+@immutable
+class GuideEntry:
+    """A program that is the guide of another one: only a fit draws from it."""
+
+    name: str
+    model: str
 
 
 @immutable
@@ -145,8 +155,8 @@ class DamagedEntry:
 
 
 Entry = (
-    ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | FunctionEntry | DistributionEntry | CompositionEntry
-    | DeductionEntry | DamagedEntry
+    ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | GuideEntry | FunctionEntry | DistributionEntry
+    | CompositionEntry | DeductionEntry | DamagedEntry
 )  # fmt: skip
 
 

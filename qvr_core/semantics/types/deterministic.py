@@ -9,6 +9,7 @@ from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
     LetModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -103,7 +104,7 @@ def _data(step: StepModel) -> Iterator[str]:
 
 def _names(step: StepModel) -> tuple[str, ...]:
     match step:
-        case LetModel(names=names):
+        case LetModel(names=names) | ParamModel(names=names):
             return names
         case ScoreModel(name=name):
             return (name,)

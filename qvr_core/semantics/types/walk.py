@@ -75,6 +75,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -147,6 +148,8 @@ def values(step: StepModel) -> tuple[Expr, ...]:
             return (*found, *(value for start in starts for value in start))
         case LetModel(value=value) | ScoreModel(value=value):
             return (value,)
+        case ParamModel():
+            return ()
         case (
             SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
             | MarginalizeModel(site=site)
@@ -174,7 +177,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.arrow, *operands(node)) if isinstance(node, Apply | Matrix) else operands(node)
         case Program(steps=steps):
             return steps
-        case LetModel() | ScoreModel():
+        case LetModel() | ScoreModel() | ParamModel():
             return values(node)
         case (
             SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)

@@ -101,6 +101,7 @@ def is_foreign_block(tokens: Sequence[Token], start: str) -> bool:
 
 _NEEDS = {
     "data": ("COLON",),
+    "param": ("COLON",),
     "predict": ("DRAW", "DRAW_EXPR", "TILDE"),
     "def": ("LPAR",),
     "family": ("LPAR",),

@@ -117,6 +117,17 @@ class DataStep:
 
 
 @immutable
+class ParamStep:
+    """`param m : County -> Real 3 [init=0.0]`: numbers that a guide learns; the type is written as that of data."""
+
+    names: tuple[Name, ...]
+    axes: ObjectExpr
+    value: ObjectExpr | None
+    options: Options | None
+    span: Span
+
+
+@immutable
 class ScoreStep:
     name: Name
     value: Arith
@@ -144,4 +155,4 @@ class ReturnStep:
 DrawStep = SampleStep | ObserveStep | PredictStep | MarginalizeStep
 
 
-Step = DrawStep | LetStep | ScoreStep | DataStep | ReturnStep
+Step = DrawStep | LetStep | ScoreStep | DataStep | ParamStep | ReturnStep

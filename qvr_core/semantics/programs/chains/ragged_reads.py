@@ -30,6 +30,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     RunningIndex,
     SampleModel,
@@ -85,8 +86,8 @@ def counted(program: Program) -> dict[str, Counted]:
     """The names of a program that have lengths: those of steps that say so, and lets over the indices of such names."""
     found: dict[str, Counted] = {}
     for step in all_steps(program.steps):
-        lengths = None if isinstance(step, LetModel | ScoreModel) else step.site.lengths
-        if lengths is not None and not isinstance(step, LetModel | ScoreModel):
+        lengths = None if isinstance(step, LetModel | ScoreModel | ParamModel) else step.site.lengths
+        if lengths is not None and not isinstance(step, LetModel | ScoreModel | ParamModel):
             site = step.site
             found[site.name] = Counted(site.name, lengths, len(_indices(step)), site.origin)
     lets = [step for step in all_steps(program.steps) if isinstance(step, LetModel) and step.indexed is not None]
@@ -298,7 +299,7 @@ def looked_up(
 
 def _names(step: StepModel) -> tuple[str, ...]:
     match step:
-        case LetModel(names=names):
+        case LetModel(names=names) | ParamModel(names=names):
             return names
         case ScoreModel(name=name):
             return (name,)

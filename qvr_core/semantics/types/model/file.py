@@ -68,6 +68,15 @@ class Model:
 
     @property
     def own_programs(self) -> dict[str, Program]:
-        """The programs that the file itself declares, or exports."""
+        """The programs that the file itself declares, or exports; no guides."""
         left = self.imported - {export.name for export in self.exports}
-        return {name: program for name, program in self.programs.items() if name not in left}
+        return {
+            name: program for name, program in self.programs.items() if name not in left and program.guidance is None
+        }
+
+    def guides_of(self, name: str) -> dict[str, Program]:
+        """The guides of a program that stand in this file, in the order of the text."""
+        found = ((one, self.programs[one]) for one in self.order if one in self.programs and one not in self.imported)
+        return {
+            one: program for one, program in found if program.guidance is not None and program.guidance.model == name
+        }

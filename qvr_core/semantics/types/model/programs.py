@@ -56,6 +56,41 @@ class DataName:
 
 
 @immutable_by_name
+class Latent:
+    """What a sampler moves of a program, as its guides see it: the type of the whole value and where its numbers lie.
+
+    `still` says why no automatic guide moves it ('' where one does).  `lengths`: True where it is ragged.
+    """
+
+    name: str
+    type: ValueType
+    named: Named
+    range: Interval
+    origin: Origin
+    still: str = ""
+    lengths: bool = False
+    imputed: bool = False
+    """True for the missing cells of an observed step, which no step of a guide draws."""
+
+
+@immutable_by_name
+class Guided:
+    """A program as its guides see it: what they draw, and the data that they may read, what it observes included."""
+
+    latents: tuple[Latent, ...]
+    data: tuple[DataName, ...]
+    observed: frozenset[str]
+
+
+@immutable_by_name
+class Guidance:
+    """What a guide is the guide of; `rest` where the latents that it leaves out have an automatic guide."""
+
+    model: str
+    rest: bool
+
+
+@immutable_by_name
 class Program(ProgramBase):
     """A typed program.  `domain`/`codomain` are effective (sequence lifting applied), `declared_*` as written."""
 
@@ -79,6 +114,10 @@ class Program(ProgramBase):
     """The lets that a fit keeps; None: all that depend on a latent, while they are small."""
     returned: tuple[tuple[ValueType, Interval], ...] = ()
     """The type of each returned value, and where its numbers lie."""
+    guided: Guided | None = None
+    """What its guides draw and read; None of a template and of a guide."""
+    guidance: Guidance | None = None
+    """Of a guide: of what program."""
     own: tuple[Arrow, ...] = ()
     """The arrows that a call of the template makes: they stand in the steps as these very objects."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.intervals import Interval
 from qvr_core.semantics.types.model.arrows import Arrow, Density
-from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.spaces import Named, Space
 from qvr_core.syntax.immutable import immutable_by_name
@@ -102,6 +103,12 @@ class Site:
     """What is done with the missing cells of an observed step; None where there may be none."""
     lengths: Expr | None = None
     """How many elements there are along the last of `indices`, for each element of the others; None for all."""
+    type: ValueType | None = None
+    """The type of the whole value, where a step draws or observes it."""
+    range: Interval | None = None
+    """Where its numbers lie, likewise."""
+    auxiliary: bool = False
+    """True for a draw of a guide that is none of the model's latents."""
 
 
 @immutable_by_name
@@ -191,4 +198,18 @@ class ScoreModel:
     indices: tuple[RunningIndex, ...] = ()
 
 
-StepModel = SampleModel | ObserveModel | PredictModel | MarginalizeModel | LetModel | ScoreModel
+@immutable_by_name
+class ParamModel:
+    """Numbers that a guide learns: `type` has their plates and the space of one element, in which they stay.
+
+    `init` is where they start, one number for all or one for each of an element's; None for the middle of the space.
+    """
+
+    names: tuple[str, ...]
+    type: ValueType
+    named: Named
+    init: tuple[float, ...] | None
+    origin: Origin
+
+
+StepModel = SampleModel | ObserveModel | PredictModel | MarginalizeModel | LetModel | ScoreModel | ParamModel
