@@ -311,12 +311,8 @@ class Program:
 
     def __repr__(self) -> str:
         templates = [f"template {name}" for name in self.templates]
-        parts = [
-            *map(repr, self.programs.values()),
-            *map(repr, self.guides.values()),
-            *templates,
-            *(f"deduction {name}" for name in self.deductions),
-        ]
+        programs = (*self.programs.values(), *self.guides.values())
+        parts = [*map(repr, programs), *templates, *(f"deduction {name}" for name in self.deductions)]
         lets = [f"let {name} : {each.arrow.domain.written} -> {each.arrow.codomain.written}"
                 for name, each in self.model.lets.items()]  # fmt: skip
         return "\n".join([f"Program {self.source}", *(indent(part, "  ") for part in (*lets, *parts))])

@@ -85,26 +85,31 @@ class Predictive:
         x: object = None,
         observations: Mapping[str, Any] | None = None,
         *,
+        guide_observations: Mapping[str, Any] | None = None,
         generator: Generator | None = None,
     ) -> dict[str, Tensor]:
-        """{site: (num_samples, B, …)}; (num_samples, …) for a program that does not use its input."""
+        """{site: (num_samples, B, …)}; (num_samples, …) for a program that does not use its input.
+
+        What is in `observations` is not drawn; a guide that reads what shall be drawn anew has it from
+        `guide_observations`.
+        """
         model, count = self.model, self.num_samples
         value = model.input(x)
         rows = 1 if value is None else parts(value)[0].shape[0]
         given = model.taken(observations)
         model.check_names(given, "observations")
         self._check_read(given)
+        read = {**model.taken(guide_observations), **given}
         if value is not None:
-            given = model.repeat_data(given, rows, count)
+            given, read = (model.repeat_data(each, rows, count) for each in (given, read))
             value = repeat_rows(value, count)
         each = rows * count
         parameters = {n: s for n, s in self.samples.items() if n not in model.sites}
         if parameters:
             return self._per_draw(x, given, parameters, generator)
         latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
-        proposal = (
-            [] if self.guide is None else [self.guide.propose(each, generator, inputs=Inputs(model, value, given))]
-        )
+        inputs = Inputs(model, value, read)
+        proposal = [] if self.guide is None else [self.guide.propose(each, generator, inputs=inputs)]
         asked = (condition(given), substitute(latents), *proposal, by_rows(each), seed(generator))
         run = model.run(value, *asked, *self._handlers(), drawn_anew(*self._loaded(given)))
         kept = {n: v for n, v in _values(run).items() if self.return_sites is None or n in self.return_sites}

@@ -36,6 +36,7 @@ from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.guides import own_guide
 from qvr_core.runs.prepare.parts_of_rows import Parts, parts_of
 from qvr_core.runs.prepare.prepare import Batch, Prepared
 from qvr_core.runs.prepare.row_terms import part_of_rows
@@ -54,6 +55,7 @@ from qvr_core.runs.record.protocol import (
     Progress,
 )
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite, OtherLength
 
 RECENT = 50
@@ -96,7 +98,10 @@ class SviFit:
         self.train, self.model = (prepared.train, prepared.model) if parts is None else (parts, parts.model)
         self.guide = self._guide()
         self.parameters: list[nn.Parameter] = [
-            p for p in (*self.model.parameters(), *self.guide.parameters()) if p.requires_grad
+            # a guide that is a program may share arrows with the model
+            p
+            for p in dict.fromkeys((*self.model.parameters(), *self.guide.parameters()))
+            if p.requires_grad
         ]
         if not self.parameters:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
@@ -148,7 +153,9 @@ class SviFit:
         return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
 
     def _guide(self) -> Guide:
-        name = self.config.guide
+        name = own_guide(self.prepared) or self.config.guide
+        if name in self.prepared.guides:
+            return self._written_guide(self.prepared.guides[name])
         if name == "auto":
             # A program that reads its input draws every latent anew in each row (docs/reference.md#rows-and-plates).
             local = not self.prepared.needs.statistical and any(True for _ in self.model.parameters())
@@ -160,6 +167,16 @@ class SviFit:
         # missing cells are latents of their own, as many as the data say
         _, observations = self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64))
         return kind(self.model, observed_names=observed, observations=observations).to(self.prepared.device)
+
+    def _written_guide(self, program: ProgramModule) -> Guide:
+        """The guide of a program `[guide=…]`."""
+        if isinstance(self.train, Parts) and program.program.data:
+            read = program.program.data[0].name
+            message = f"batch_size takes a part of the rows in each step, and the guide `{program.name}` reads `{read}`"
+            raise Refused("batch", f"{message} of all", site=read, fixes=("Leave batch_size out",))
+        _, observations = self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64))
+        shapes = observations if self.model.imputed else None
+        return inference.ProgramGuide(self.model, program, observations=shapes).to(self.prepared.device)
 
     # ------------------------------------------------------------ one step
 

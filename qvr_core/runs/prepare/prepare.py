@@ -22,7 +22,7 @@ from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import Estimate, check_fits, estimate
-from qvr_core.runs.prepare.runnable import built, chosen
+from qvr_core.runs.prepare.runnable import built, built_with_guides, chosen
 from qvr_core.runs.record.config import UNITS, RunConfig
 from qvr_core.runs.record.data_files import path_of
 from qvr_core.runs.record.files import read_json, write_json
@@ -82,6 +82,8 @@ class Prepared:
     written: Needs | None = None
     """The needs before the sizes of open sets were known, where data are laid along declared sets."""
     known: Mapping[str, KnownSet] = field(default_factory=dict[str, KnownSet])
+    guides: Mapping[str, ProgramModule] = field(default_factory=dict[str, ProgramModule])
+    """The guides that the file writes for the program, by name."""
 
     @property
     def text(self) -> bool:
@@ -153,7 +155,8 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     arrays.set_num_threads(config.threads or default_threads(needed))
     arrays.set_default_dtype(arrays.float64 if config.precision == "float64" else arrays.float32)
     arrays.manual_seed(config.seed)
-    model = built(job, known).to(device)
+    model, guides = built_with_guides(job, known)
+    model.to(device)
     single = config.algorithm == "svi" and (config.precision == "bfloat16" or device.type != "cpu")
     if not single and not any(p.is_floating_point() for p in model.parameters()):
         # chains and guides of such a program move in double precision, and their data are read as they stand
@@ -171,7 +174,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
             data = _table(job, program, needs, room)
     return Prepared(
         job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,
-        needed.total, None if typed is None else written, known,
+        needed.total, None if typed is None else written, known, guides,
     )  # fmt: skip
 
 

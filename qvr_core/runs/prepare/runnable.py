@@ -35,6 +35,10 @@ def chosen(job: Job, model: Model, known: Known = None) -> Program:
         raise Refused("template", f"`{name}` takes no parameters: leave out param {', '.join(parameters)}", site=name)
     if program is not None:
         return program
+    guide = model.programs.get(name)
+    if guide is not None and guide.guidance is not None:
+        message = f"`{name}` is the guide of `{guide.guidance.model}`: a fit of `{guide.guidance.model}` draws from it"
+        raise Refused("no-program", message, site=name, fixes=(f"Run `{guide.guidance.model}`",))
     arrow = arrow_of(name, model)
     if arrow is None:
         programs = ", ".join(f"`{one}`" for one in model.own_programs) or "none"
@@ -45,6 +49,11 @@ def chosen(job: Job, model: Model, known: Known = None) -> Program:
 
 def built(job: Job, known: Known = None) -> ProgramModule:
     """The module of what `chosen` gives, with parameters drawn now; `known` are the open sets that the data tell."""
+    return built_with_guides(job, known)[0]
+
+
+def built_with_guides(job: Job, known: Known = None) -> tuple[ProgramModule, dict[str, ProgramModule]]:
+    """The same, and the guides that the file writes for it: they share the arrows that both use."""
     source = Path(job.path).name
     loaded = dsl.loads(job.text, known=known, location=job.location, library=library_of(job), source=source)
     name = job.program or main_program(loaded.model)
@@ -54,7 +63,7 @@ def built(job: Job, known: Known = None) -> ProgramModule:
         assert isinstance(made, ProgramModule)
     else:
         made = loaded.programs[name] if name in loaded.programs else loaded.observed(name)
-    return made
+    return made, {one: loaded.guides[one] for one in loaded.model.guides_of(name)}
 
 
 def arrow_of(name: str, model: Model) -> Arrow | None:

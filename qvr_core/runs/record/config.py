@@ -15,6 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 Algorithm = Literal["svi", "nuts"]
 GuideName = Literal["auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace"]
+OwnGuide = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+"""The name of a guide that the file writes as a program."""
 SOURCES = ("synthetic", "text", "pairs", "csv", "parquet", "ndjson", "npz", "json")
 TABLES = ("csv", "parquet", "ndjson", "npz", "json")
 SUFFIXES = {
@@ -78,11 +80,12 @@ class RunConfig(BaseModel):
         description="How the learning rate changes over the steps; all but `constant` end at 1 % of it. By default "
         "`constant`, and `cosine` where the program does not read its input.",
     )
-    guide: GuideName = Field(
+    guide: GuideName | OwnGuide = Field(
         default="auto",
         description="Variational family: `prior` (latents drawn from the model itself), `normal`, `delta`, "
-        "`multivariate_normal`, `low_rank`, `laplace`. `auto` is `prior` where the program reads its input (its "
-        "latents are then drawn anew in each row) and has parameters, else `normal`.",
+        "`multivariate_normal`, `low_rank`, `laplace`; or the name of a program `[guide=…]` of the file. `auto` is the "
+        "guide that the file writes for the program, where it has one; else `prior` where the program reads its input "
+        "(its latents are then drawn anew in each row) and has parameters, else `normal`.",
     )
     objective: Literal["elbo", "iwae"] = Field(default="elbo", description="The bound that is maximised.")
     particles: Count = Field(default=1, description="Draws of the latents per row and step.")

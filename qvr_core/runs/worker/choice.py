@@ -53,10 +53,19 @@ def wants_torch(job: Job) -> bool:
     program = _without_networks(job)
     if program is None or config.algorithm == "nuts":
         return program is None
+    if guides_of(job):
+        return True
     # a guide of what each row draws anew is shared by rows, of which machine code knows nothing
     if config.precision == "bfloat16" or not needs_of(program).statistical:
         return True
     return config.batch_size is not None and importlib.util.find_spec("torch") is not None
+
+
+def guides_of(job: Job) -> bool:
+    """Whether a fit by svi draws from a program `[guide=…]`: its parameters are torch's."""
+    model = analysed(job).model
+    automatic = job.config.guide not in ("auto", *model.programs)
+    return not automatic and bool(model.guides_of(job.program or main_program(model) or ""))
 
 
 def has_networks(job: Job) -> bool:

@@ -174,4 +174,4 @@ def predictive(fit: SviFit, count: int, seed: int) -> dict[str, Tensor]:
     observed = {need.name for need in fit.prepared.needs.observed} - read_ahead(fit.model.program)
     data = {name: value for name, value in observations.items() if name not in observed}
     fit.model.eval()
-    return inference.Predictive(fit.model, guide, num_samples=count)(x, data)
+    return inference.Predictive(fit.model, guide, num_samples=count)(x, data, guide_observations=observations)

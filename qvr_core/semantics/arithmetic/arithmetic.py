@@ -12,6 +12,7 @@ from qvr_core.semantics.arithmetic.gathers import check_gather
 from qvr_core.semantics.arithmetic.indexing import bare_state
 from qvr_core.semantics.arithmetic.indices import index_value
 from qvr_core.semantics.arithmetic.labels import label_at, may_be_label
+from qvr_core.semantics.arithmetic.site_names import site_name
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, OPERATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -258,8 +259,9 @@ def _labelled(expr: Binary, ctx: StepContext) -> tuple[Expr, Expr]:
 
 
 def _field(expr: Field, ctx: StepContext) -> Expr:
-    if (latent := _dotted(expr, ctx)) is not None:
-        return latent
+    latent = site_name(expr, ctx)
+    if latent is not None and (binding := ctx.find(latent)) is not None:
+        return Bound(type=binding.type, origin=ctx.scope.origin(expr.span), name=latent)
     base = check_arith(expr.base, ctx)
     origin = ctx.scope.origin(expr.span)
     space = base.type.space
@@ -280,18 +282,6 @@ def _field(expr: Field, ctx: StepContext) -> Expr:
     message += f"; did you mean `{near}`?" if near else (f"; it has {', '.join(known)}" if known else "")
     ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.field.span, fixes=respelt(expr.field, near, ctx.scope))
     return FieldOf(type=ValueType(Unknown()), origin=origin, base=base, field=expr.field.text, index=0)
-
-
-def _dotted(expr: Field, ctx: StepContext) -> Expr | None:
-    """`u.tau` where a guide has drawn it: a template's latent under its whole name."""
-    name, base = expr.field.text, expr.base
-    while isinstance(base, Field):
-        name, base = f"{base.field.text}.{name}", base.base
-    if not isinstance(base, Variable):
-        return None
-    name = f"{base.name.text}.{name}"
-    binding = ctx.find(name) if name in ctx.bindings else None
-    return None if binding is None else Bound(type=binding.type, origin=ctx.scope.origin(expr.span), name=name)
 
 
 def _list(expr: ListArith, ctx: StepContext) -> Expr:

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
+from qvr_core.semantics.arithmetic.site_names import site_name
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
 from qvr_core.semantics.types.model.expressions import Constant, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, USED_BEFORE_BOUND
 from qvr_core.semantics.types.spaces import Finite
-from qvr_core.syntax.tree.arithmetic import Arith, Binary, Binder, Comprehension, Gather, ParenArith, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, Binary, Binder, Comprehension, Field, Gather, ParenArith, Variable
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.walk import walk
@@ -37,6 +38,7 @@ def reads_itself(
     inner = [binder for node in nodes if isinstance(node, Comprehension) for binder in node.binders]
     sizes = {binder.name.text: set_size(binder, ctx.scope) for binder in (*inner, *binders)}
     indexed = {id(node.base) for node in nodes if isinstance(node, Gather)}
+    indexed |= {id(node.base) for node in nodes if isinstance(node, Field) and site_name(node, ctx) is not None}
     for node in nodes:
         if isinstance(node, Gather) and isinstance(node.base, Variable) and node.base.name.text in own:
             name = None if _is_earlier(node, sizes, len(binders), ctx) else node.base.name.text

@@ -168,8 +168,9 @@ def guided_model(name: Name, rest: bool, header: ProgramHeader, scope: Scope) ->
     return None
 
 
-def data_bindings(model: Model) -> dict[str, Binding]:
-    """What a guide may read of its program's data."""
+def data_bindings(model: Model, lines: Sequence[Placed[Item]]) -> dict[str, Binding]:
+    """What a guide may read of its program's data; what it binds itself, which is a mistake, it is told."""
+    own = {name.text for placed in lines for name in placed.unit.declares}
     return {
         item.name: Binding(
             "data",
@@ -180,6 +181,7 @@ def data_bindings(model: Model) -> dict[str, Binding]:
             over=item.over,
         )
         for item in model.guided.data
+        if item.name not in own
     }
 
 

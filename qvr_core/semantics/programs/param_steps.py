@@ -7,12 +7,15 @@ from qvr_core.semantics.arithmetic.ranges import within
 from qvr_core.semantics.arrows.options import removal
 from qvr_core.semantics.programs.data_steps import declared_type
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.steps import ParamModel
 from qvr_core.semantics.types.program_codes import PARAM_STEP, STEP_OPTION
 from qvr_core.semantics.types.spaces import Constrained, Named, Real, Space, Unknown, width
-from qvr_core.syntax.tree.options import ListValue, Number, Option
+from qvr_core.syntax.tree.options import ListValue, Number, Option, Options
 from qvr_core.syntax.tree.steps import ParamStep
+
+BOUNDS = ("low", "high")
 
 
 def check_param(step: ParamStep, ctx: StepContext) -> tuple[ParamModel, list[tuple[str, Binding]]]:
@@ -23,6 +26,10 @@ def check_param(step: ParamStep, ctx: StepContext) -> tuple[ParamModel, list[tup
             init = option
             continue
         assert step.options is not None
+        if option.key.text in BOUNDS:
+            if not any(one.key.text in BOUNDS for one in step.options.items[: step.options.items.index(option)]):
+                _bounds_apart(step.options, option, ctx)
+            continue
         given = f"`{option.key.text}` is given twice"
         message = given if option.key.text == "init" else f"`param` has no option `{option.key.text}`; it has `init`"
         ctx.scope.report(STEP_OPTION, message, option.key.span, fixes=(removal(step.options, option, ctx.scope),))
@@ -44,6 +51,19 @@ def check_param(step: ParamStep, ctx: StepContext) -> tuple[ParamModel, list[tup
         (name.text, Binding("param", kind, named, ctx.scope.origin(name.span), range=within(space)))
         for name in step.names
     ]
+
+
+def _bounds_apart(options: Options, first: Option, ctx: StepContext) -> None:
+    """Bounds belong to the space, whose bracket holds nothing else."""
+
+    def written(inside: bool) -> str:
+        chosen = [one.span for one in options.items if (one.key.text in BOUNDS) == inside]
+        return ", ".join(ctx.text[span.start : span.end] for span in chosen)
+
+    text = f"[{written(True)}] [{written(False)}]" if written(False) else f"[{written(True)}]"
+    message = f"`{first.key.text}` bounds the space, which has a bracket of its own: `{text}`"
+    fix = Fix(f"Change to `{text}`", (Edit(ctx.scope.origin(options.span), text),), True)
+    ctx.scope.report(STEP_OPTION, message, first.key.span, fixes=(fix,))
 
 
 def _init(option: Option, space: Space, ctx: StepContext) -> tuple[float, ...] | None:

@@ -35,8 +35,15 @@ class HeaderOptions:
     keep: tuple[Name, ...] | None = None
     guide: Name | None = None
     """The program that this one is the guide of."""
+    guides: bool = False
+    """True where the header says that this is a guide."""
     rest: bool = False
     """True where the latents that a guide leaves out have the automatic guide."""
+
+    @property
+    def guided_name(self) -> str:
+        """The name that `guide=` has, '' where it has none."""
+        return "" if self.guide is None else self.guide.text
 
 
 def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
@@ -62,7 +69,8 @@ def read_header_options(header: ProgramHeader, scope: Scope) -> HeaderOptions:
     if rest is not None and header.options is not None and not _has(header.options, "guide"):
         message = "`rest` is an option of guides: it says what moves the latents that `guide=…` leaves out"
         scope.report(PROGRAM_OPTION, message, rest.key.span)
-    return HeaderOptions(effects, span, lengths, keep, guide, rest is not None)
+    guides = header.options is not None and _has(header.options, "guide")
+    return HeaderOptions(effects, span, lengths, keep, guide, guides, rest is not None)
 
 
 def _has(options: Options, key: str) -> bool:

@@ -107,10 +107,10 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     # symbols of a template are no part of what a step records
     memory = _memory(scope) if arguments is None and not scope.local and not scope.local_sizes else {}
     if model is not None:
-        parameters = {**data_bindings(model), **parameters}
+        parameters = {**data_bindings(model, statement.header.children), **parameters}
     lifted = frozenset[str]() if model is None else sequence_inputs(model, flat_names(factors))
     typed = _read(statement, factors, parameters, memory, scope, lifted)
-    returned = _returned(statement, typed, codomain, scope, guide=options.guide is not None)
+    returned = _returned(statement, typed, codomain, scope, guide=options.guides)
     done = typed.effects
     scope.unit = statement.uid
     if options.effects is not None:
@@ -129,7 +129,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
     guidance = None
-    if options.guide is None:
+    if not options.guides:
         check_no_guide(statement.header.children, typed.blocks, scope)
     elif model is not None:
         lines = statement.header.children
@@ -148,7 +148,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     scope.unit = statement.uid
     items = () if returned is None else returned.items
     name_place = scope.origin(header.name.span)
-    used = [] if options.guide is not None else _weighted(typed, name_place)
+    used = [] if options.guides else _weighted(typed, name_place)
     weights = weight_sites(used, typed.bindings, typed.uses_input, scope, name_place)
     sampled = bool(weights) or any(block.sampled for block in typed.blocks)
     sort = Sort.SAMPLED if sampled else Sort.DETERMINISTIC
@@ -174,9 +174,9 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         stages=sum((block.stages for block in typed.blocks), NO_STAGES),
         returned=tuple(_value(typed, name) for _, name in items),
         own=own_arrows(made),
-        guidance=guidance or (None if options.guide is None else Guidance(model=options.guide.text, rest=options.rest)),
+        guidance=guidance or (Guidance(model=options.guided_name, rest=options.rest) if options.guides else None),
     )
-    if options.guide is None and not template:
+    if not options.guides and not template:
         program = replace(program, guided=guided(program.steps, data, scope))
     if returned is not None and not scope.mistaken:
         _check_used(typed, returned, options, statement, program, scope)
@@ -348,7 +348,7 @@ def _check_used(
     names += _read_by_header(statement)
     kept = partial(deterministic, program) if options.keep is None else tuple[str, ...]
     check_unused(typed.blocks, typed.inputs, names, "Score" in typed.effects, kept, scope)
-    if options.guide is None:
+    if not options.guides:
         check_plates(typed.blocks, typed.bindings, names, scope)
 
 
