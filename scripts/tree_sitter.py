@@ -190,6 +190,7 @@ def rules(_: str = "") -> str:
 
 FOLLOWS = {
     "data": "A_NAME_AND_LIST",
+    "param": "A_NAME_AND_LIST",
     "predict": "A_NAME_AND_DRAW",
     "def": "A_NAME_AND_PARENTHESIS",
     "family": "A_NAME_AND_PARENTHESIS",

@@ -2,7 +2,7 @@
 /** Words that are never names. */
 const words = ["CholeskyFactor", "Correlation", "Covariance", "FinSet", "Ordered", "Real", "Seq", "Simplex", "_", "composition", "deduction", "define", "export", "let", "marginalize", "morphism", "object", "observe", "program", "return", "sample", "score"];
 /** Words that are keywords where their place makes them so. */
-const contextual = ["as", "atoms", "binders", "data", "def", "factor", "family", "for", "from", "if", "import", "in", "lexicon", "predict", "rule"];
+const contextual = ["as", "atoms", "binders", "data", "def", "factor", "family", "for", "from", "if", "import", "in", "lexicon", "param", "predict", "rule"];
 
 /** What a line may say. */
 const rules = {
@@ -76,13 +76,14 @@ const rules = {
   arrow_args: $ => seq("(", optional(seq($.arrow_arg, repeat(seq(",", $.arrow_arg)), optional(","))), ")"),
   arrow_arg: $ => seq(optional(seq($.name, "=")), $._arrow_arg_value),
   _arrow_arg_value: $ => choice($.number, $._expr, $.string),
-  _step: $ => choice($.sample_step, $.observe_step, $.predict_step, $.marginalize_step, $.let_step, $.score_step, $.data_step, $.return_step),
-  sample_step: $ => seq("sample", $.pattern, optional($.binders), optional($.ascription), $._draw, repeat($.options), optional($._start)),
+  _step: $ => choice($.sample_step, $.observe_step, $.predict_step, $.marginalize_step, $.let_step, $.score_step, $.data_step, $.param_step, $.return_step),
+  sample_step: $ => seq("sample", choice($.pattern, $.site_name), optional($.binders), optional($.ascription), $._draw, repeat($.options), optional($._start)),
   observe_step: $ => seq("observe", field("name", $.name), optional($.binders), optional($.ascription), $._draw, repeat($.options), optional($._start)),
   predict_step: $ => seq("predict", field("name", $.name), optional($.binders), optional($.ascription), $._draw, repeat($.options), optional($._start)),
   marginalize_step: $ => seq("marginalize", field("name", $.name), optional($.binders), optional($.ascription), $._draw, repeat($.options), optional($._start), optional($.trailing_colon)),
   let_step: $ => seq("let", $.pattern, optional(choice($.binders, $.ascription)), "=", $._arith, optional($.start)),
   data_step: $ => seq("data", $.names, ":", $._space, optional(seq("->", $._space)), repeat($.options)),
+  param_step: $ => seq("param", $.names, ":", $._space, optional(seq("->", $._space)), repeat($.options)),
   _start: $ => seq($.start, repeat($.start_options)),
   start: $ => seq("from", $._arith),
   start_options: $ => seq(alias($._options_bracket, "["), $.option, repeat(seq(",", $.option)), optional(","), "]"),
@@ -92,6 +93,7 @@ const rules = {
   return_item: $ => seq(optional(seq($.word, ":")), field("name", choice($.name, alias("factor", $.name), alias("in", $.name)))),
   pattern: $ => choice($._bound, seq("(", $._bound, repeat(seq(",", $._bound)), optional(","), ")"), seq("[", $._bound, repeat(seq(",", $._bound)), optional(","), "]")),
   _bound: $ => choice($.name, "_"),
+  site_name: $ => seq($.name, repeat1(seq(".", $.name))),
   binders: $ => seq("[", $.binder, repeat(seq(",", $.binder)), optional(","), "]"),
   binder: $ => seq($.name, ":", $._objexpr),
   ascription: $ => seq(":", $._objexpr),

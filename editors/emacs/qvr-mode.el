@@ -47,7 +47,7 @@
 (defconst qvr--openers
   '(
 ;; words: openers
-"def" "family" "import" "from" "data" "predict" "atoms" "binders" "rule" "lexicon"
+"def" "family" "import" "from" "data" "param" "predict" "atoms" "binders" "rule" "lexicon"
 ;; end
     )
   "Words that are keywords only where a line begins with them.")
@@ -100,7 +100,7 @@
     (,(concat (regexp-opt qvr--functions 'words) "[ \t]*(") 1 font-lock-builtin-face)
     ("^\\(?:let\\|define\\|program\\|def\\|family\\|composition\\|deduction\\)[ \t]+\\([A-Za-z_][A-Za-z0-9_]*\\)"
      1 font-lock-function-name-face)
-    ("^[ \t]+\\(?:let\\|sample\\|observe\\|predict\\|marginalize\\|score\\|data\\)[ \t]+\\([A-Za-z_][A-Za-z0-9_]*\\)"
+    ("^[ \t]+\\(?:let\\|sample\\|observe\\|predict\\|marginalize\\|score\\|data\\|param\\)[ \t]+\\([A-Za-z_][A-Za-z0-9_]*\\)"
      1 font-lock-variable-name-face))
   "Colours of QVR.")
 

@@ -18,7 +18,7 @@ syntax match qvrStep "^\s\+from\ze\s\+[[:alnum:]_(.-]"
 " The words of the language (python -m scripts.vocabulary).
 syntax match qvrStep "^\s*\%(sample\|observe\|marginalize\|let\|score\|return\)\>"
 syntax match qvrStatement "^\%(object\|morphism\|let\|define\|program\|export\|composition\|deduction\)\>"
-syntax match qvrStep "^\s*\%(data\|predict\)\ze\s\+\h"
+syntax match qvrStep "^\s*\%(data\|param\|predict\)\ze\s\+\h"
 syntax match qvrStatement "^\%(def\|family\|import\|from\)\ze\s\+\h"
 syntax match qvrStep "^\s\+\%(atoms\|binders\|rule\|lexicon\)\>"
 syntax match qvrMethod "\.\@1<=\%(dagger\|freeze\|trace\|marginalize\)\>"
@@ -47,8 +47,8 @@ syntax keyword qvrBuiltin contained size numel detach parse compose cat clip exp
 syntax keyword qvrRole contained kernel embed linear norm attention position latent observed discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim prior replicate bias rank init heads causal dropout
 syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at noncentred
-syntax keyword qvrOption contained lengths right_censored left_censored interval truncate_lower truncate_upper missing
-syntax keyword qvrOption contained reduction effects keep semiring start depth tolerance max_iterations
+syntax keyword qvrOption contained lengths auxiliary right_censored left_censored interval truncate_lower truncate_upper
+syntax keyword qvrOption contained missing reduction effects keep guide rest semiring start depth tolerance max_iterations
 syntax keyword qvrCallOption contained emit direction init
 syntax keyword qvrCallValue contained all last final forward backward learned zeros
 syntax keyword qvrOptionValue contained mlp linear default xavier zeros auto normal logsumexp Sample Score Marginal Pure LogProb

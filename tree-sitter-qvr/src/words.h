@@ -23,6 +23,7 @@ static const Word WORDS[] = {
   {"import", STATEMENT | UNRESERVED | NEVER_CHAINED, STATEMENT_ONLY, A_STRING},
   {"from", STATEMENT | UNRESERVED | NEVER_CHAINED, STATEMENT_ONLY, A_STRING_AND_IMPORT},
   {"data", STEP | UNRESERVED | NEVER_CHAINED, STATEMENT_ONLY, A_NAME_AND_LIST},
+  {"param", STEP | UNRESERVED | NEVER_CHAINED, STATEMENT_ONLY, A_NAME_AND_LIST},
   {"sample", STEP, STATEMENT_ONLY, NOTHING_SPECIAL},
   {"observe", STEP, STATEMENT_ONLY, NOTHING_SPECIAL},
   {"predict", STEP | UNRESERVED, STATEMENT_ONLY, A_NAME_AND_DRAW},
@@ -61,6 +62,6 @@ static const struct { const char *text, *meant; } ELSEWHERE_CALLED[] = {
 
 static const char *const COMBINATORS[] = {"fan", "from_data", "identity", "last", "mean_over_time", "repeat", "residual", "scan", "stack", NULL};
 static const char *const METHODS[] = {"dagger", "freeze", "marginalize", "trace", NULL};
-static const char *const STEP_KEYS[] = {"noncentred", NULL};
+static const char *const STEP_KEYS[] = {"noncentred", "auxiliary", NULL};
 static const char *const BOUND_WORDS[] = {"low", "high", NULL};
 static const char *const LOOPS[] = {"for", "while", "if", NULL};

@@ -11,6 +11,7 @@
 (import_item name: (name) @local.definition.import)
 (import_decl name: (name) @local.definition.import)
 (data_step (names (name) @local.definition.var))
+(param_step (names (name) @local.definition.var))
 (parameter name: (name) @local.definition.parameter)
 (def_parameter name: (name) @local.definition.parameter)
 (family_parameter name: (name) @local.definition.parameter)

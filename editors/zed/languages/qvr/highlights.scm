@@ -9,7 +9,7 @@
 
 [
   "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family"
-  "sample" "observe" "predict" "marginalize" "score" "data" "factor" "in"
+  "sample" "observe" "predict" "marginalize" "score" "data" "param" "factor" "in"
   "atoms" "binders" "rule" "lexicon"
 ] @keyword
 ["import" "from" "as"] @keyword.import
@@ -45,6 +45,8 @@
 (composition_rule name: (name) @function)
 (rule_item name: (name) @function)
 (data_step (names (name) @variable))
+(param_step (names (name) @variable))
+(site_name (name) @variable)
 (atoms_item (names (name) @constant))
 (label (name) @constant)
 (import_item name: (name) @variable)
