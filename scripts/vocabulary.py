@@ -256,6 +256,8 @@ def step_options() -> Iterator[str]:
     meanings = {**OBJECT_KEYS, **VALUE_KEYS, "reduction": f"how the values are joined: {_code(REDUCTIONS)}"}
     meanings["missing"] = f"what is done with cells without a value: {_code(MISSING)}"
     meanings["noncentred"] = "guides and chains move the standardised draw"
+    meanings["auxiliary"] = "a draw of a [guide](#guides) that is no latent of its program"
+    meanings["init"] = "where the numbers start: one number, or a list of an element's"
     for key, meaning in meanings.items():
         yield f"| `{key}` | {_code(step for step, keys in STEP_KEYS.items() if key in keys)} | {meaning} |"
 

@@ -73,8 +73,9 @@ def main_name(model: Model) -> str:
     if model.exports:
         return model.exports[0].name
     drawn = [name for name in model.order if name in model.programs or name in model.lets]
+    models = [name for name in drawn if name not in model.programs or model.programs[name].guidance is None]
     if drawn:
-        return drawn[-1]
+        return (models or drawn)[-1]
     raise NoDiagram("This file declares no let and no program, so there is nothing to draw.")
 
 

@@ -221,7 +221,8 @@ def program_text(snapshot: Snapshot, program: Program) -> Prose:
                 sites["marginalize"].append(site.name)
             case _:
                 pass
-    words = {"sample": "Latent", "observe": "Observed", "predict": "Predicted", "marginalize": "Summed out"}
+    drawn = "Latent" if program.guidance is None else "Draws"
+    words = {"sample": drawn, "observe": "Observed", "predict": "Predicted", "marginalize": "Summed out"}
     listed = [
         f"{words[kind]}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}"
         for kind, names in sites.items()
@@ -234,11 +235,12 @@ def program_text(snapshot: Snapshot, program: Program) -> Prose:
         Code(f"program {program.name} : {_declared_type(program)}"),
         documentation(snapshot, Symbol("", program.name)),
         f"Template over {template}." if template else "",
-        _widths(program.domain, program.codomain) if program.uses_input else prose(_rows(program)),
+        _guidance(program),
+        _reads(program),
         "\n".join(listed),
         f"Data: {data}" if data else "",
         arrows.memory_text(count) if count else "",
-        sentence(arrows.density_text(program.density)) if program.uses_input else "",
+        sentence(arrows.density_text(program.density)) if program.uses_input and program.guidance is None else "",
     )
 
 
@@ -247,6 +249,20 @@ def _declared_type(program: Program) -> str:
     if program.uses_input:
         return f"{program.domain.written} {program.sort.value} {program.codomain.written}"
     return f"{program.declared_domain.written} -> {program.declared_codomain.written}"
+
+
+def _guidance(program: Program) -> str:
+    """Of what program a guide is one."""
+    if program.guidance is None:
+        return ""
+    rest = "; its other latents have independent Normals" if program.guidance.rest else ""
+    return f"Guide of `{program.guidance.model}`, which `qvr run svi` fits with it{rest}."
+
+
+def _reads(program: Program) -> Prose:
+    if program.guidance is not None:
+        return ()
+    return _widths(program.domain, program.codomain) if program.uses_input else prose(_rows(program))
 
 
 def _rows(program: Program) -> str:

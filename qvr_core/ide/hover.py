@@ -52,6 +52,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -210,7 +211,7 @@ def _shield(snapshot: Snapshot, program: str, name: str) -> str:
 def _step(step: StepModel, name: str, rows: bool) -> Prose:
     match step:
         case SampleModel(site=site) if name == site.name or name in (bound for bound, _ in site.bound):
-            return site_text(site, name, "latent", rows=rows)
+            return site_text(site, name, "auxiliary draw" if site.auxiliary else "latent", rows=rows)
         case ObserveModel(site=site) if name == site.name:
             return site_text(site, name, "observed", rows=rows)
         case PredictModel(site=site) if name == site.name:
@@ -223,6 +224,9 @@ def _step(step: StepModel, name: str, rows: bool) -> Prose:
             words = "" if rows else let_words(kind)
             shown = words or value_text(replace(kind, indexed=(), sizes=()), rows=rows)
             return prose(Code(f"let {name}{typed}"), shown, order_note(step))
+        case ParamModel(names=names) if name in names:
+            start = "" if step.init is None else f", from {', '.join(f'{number:g}' for number in step.init)}"
+            return prose(Code(f"param {name} : {type_text(step.type)}"), f"Learned by a fit with this guide{start}")
         case ScoreModel(name=own) if own == name:
             return prose(Code(f"score {name}"), "Added to the log joint density")
         case _:

@@ -323,10 +323,11 @@ def _options(options: Options | None) -> Found:
 
 def _value(value: Value, key: str) -> Found:
     part = "value" if key in VALUE_OPTIONS else "object" if key in OBJECT_KEYS else "word"
+    part = "arrow" if key == "guide" else part
     match value:
         case Word(text=text, span=span):
             # an object's `of` is the prefix in front of it
-            yield Occurrence(text, span, part, "" if part == "object" else key)
+            yield Occurrence(text, span, part, "" if part in ("object", "arrow") else key)
         case ListValue(items=items):
             for item in items:
                 yield from _value(item, key)

@@ -134,7 +134,7 @@ def binding_kind(occurrence: Occurrence) -> str:
     """'input', 'template', 'site', 'binding' or 'data'."""
     if occurrence.part == "parameter":
         return "template" if occurrence.of else "input"
-    return {"let": "binding", "data": "data"}.get(occurrence.of, "site")
+    return {"let": "binding", "param": "binding", "data": "data"}.get(occurrence.of, "site")
 
 
 def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol:

@@ -48,10 +48,10 @@ def lenses_of(ls: QvrLanguageServer, document: Document) -> list[types.CodeLens]
 
 
 def runnable_programs(model: Model) -> list[str]:
-    """The exported programs; without an export, all programs."""
+    """The exported programs; without an export, all programs.  Guides are drawn from by the runs of their program."""
     exported = [export.name for export in model.exports if export.name in model.programs]
     names = exported or list(model.programs)
-    return [name for name in names if not model.programs[name].template]
+    return [name for name in names if not model.programs[name].template and model.programs[name].guidance is None]
 
 
 def status_text(ls: QvrLanguageServer, document: Document, model: Model, name: str, running: Run | None) -> str:

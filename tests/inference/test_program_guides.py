@@ -377,7 +377,7 @@ def test_what_is_no_guide_of_the_model_is_refused_in_words() -> None:
     other = loads(EIGHT)
     with pytest.raises(InputProblem, match="a guide of `eight`"):
         ProgramGuide(model, other.guide)
-    without = loads(VAE.split("program encoder")[0])
+    without = loads(VAE.partition("program encoder")[0])
     with pytest.raises(RuntimeProblem, match="has no guide of `vae`"):
         _ = without.guide
     assert program.encoder is program.guide

@@ -12,6 +12,7 @@ from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
 from qvr_core.ide.completion.families import rule_offered
+from qvr_core.ide.completion.guides import latents_offered, models_offered
 from qvr_core.ide.completion.imported import from_imports, imported_offered
 from qvr_core.ide.completion.indexing import (
     indexed_name,
@@ -28,6 +29,8 @@ from qvr_core.ide.completion.offers import (
     Items,
     arrow_names,
     arrows_offered,
+    atoms_offered,
+    attributes_offered,
     bound_offered,
     combinators_offered,
     families_offered,
@@ -46,15 +49,21 @@ from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.prose import prose
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
-from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES, heads_for
-from qvr_core.semantics.language.options import DEDUCTION_KEYS, FLAGS, MEANINGS, OBJECT_KEYS, STEP_KEYS, WORDS
+from qvr_core.semantics.language.options import (
+    DEDUCTION_KEYS,
+    FLAGS,
+    MEANINGS,
+    OBJECT_KEYS,
+    PROGRAM_KEYS,
+    STEP_KEYS,
+    WORDS,
+)
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.spaces import Product, Space
-from qvr_core.semantics.types.walk import arrow_named
+from qvr_core.semantics.types.spaces import Space
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
 from qvr_core.syntax.source import Cursor
 
@@ -100,7 +109,7 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
     elif place.start == "composition_rule":
         yield from rule_offered(snapshot, place)
     elif place.start in ("deduction_item", "lexicon_entry"):
-        yield from _deduction(place)
+        yield from atoms_offered(place)
 
 
 # ---------------------------------------------------------------- the beginning of a line
@@ -263,9 +272,9 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
             if spec.key not in given and (spec.key != "scale" or _scale_matters(snapshot, place)):
                 yield _role_option(spec, _role(place))
     elif place.keyword == "program":
-        yield _option("effects", "effects=[$0]", MEANINGS["effects"], snippet=True)
-        yield _option("lengths", "lengths=", MEANINGS["lengths"])
-        yield _option("keep", "keep=[$0]", MEANINGS["keep"], snippet=True)
+        for key in PROGRAM_KEYS:
+            listed = key in ("effects", "keep")
+            yield _option(key, f"{key}=[$0]" if listed else f"{key}=", MEANINGS[key], snippet=listed)
     elif place.keyword == "deduction":
         yield from (_option(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
 
@@ -305,6 +314,9 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
     if place.start == "step" and key in OBJECT_KEYS:
         yield from objects_offered(snapshot, place)
         return
+    if place.keyword == "program" and key == "guide":
+        yield from models_offered(snapshot, place)
+        return
     words = WORDS.get(key, ())
     role = ROLES.get(_role(place))
     spec = role.options.get(key) if role is not None and place.keyword == "morphism" else None
@@ -319,7 +331,7 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
 def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
     last = place.last
     if last is not None and last.kind == "DOT":
-        yield from _attributes(snapshot, place)
+        yield from attributes_offered(snapshot, place)
         return
     call = bracket.before.text if bracket is not None and bracket.kind == "LPAR" and bracket.before is not None else ""
     if last is not None and last.kind == "EQUAL" and bracket is not None and bracket.since:
@@ -351,17 +363,6 @@ def _accepts(call: str) -> Callable[[Arrow | Program], bool]:
     return lambda arrow: True
 
 
-def _attributes(snapshot: Snapshot, place: Context) -> Items:
-    base = place.tokens[-2].text if len(place.tokens) > 1 else ""
-    arrow = arrow_named(model_of(snapshot), base)
-    if arrow is None or arrow.sort is Sort.TENSOR:
-        yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
-    if arrow is not None and isinstance(arrow.codomain.space, Product):
-        for name, factor in zip(arrow.codomain.space.names, arrow.codomain.space.factors, strict=True):
-            if name is not None:
-                yield Completion(name, "property", structure(factor), rank=BEST)
-
-
 # ---------------------------------------------------------------- steps
 
 
@@ -383,7 +384,8 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case "let" | "score":
             if _seen(place, "EQUAL"):
                 yield from _arithmetic(snapshot, place)
-        case _ if bracket is not None and bracket.kind in ("LSQB", "OPTIONS") and len(place.brackets) == 1 and drawn:
+        case keyword if _in_options(place, bracket, drawn=drawn or keyword == "param"):
+            assert bracket is not None
             yield from _options(snapshot, place, bracket)
         case _ if bracket is not None and drawn:
             if not bracket.since:
@@ -400,8 +402,14 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from spaces_offered()
             if place.keyword == "data":
                 yield from (Completion(kind, "type", rank=PLAIN) for kind in ("Nat", "Bool"))
+        case "sample" if len(place.tokens) <= 2:
+            yield from latents_offered(snapshot, place)
         case _:
             return
+
+
+def _in_options(place: Context, bracket: Bracket | None, *, drawn: bool) -> bool:
+    return drawn and bracket is not None and bracket.kind in ("LSQB", "OPTIONS") and len(place.brackets) == 1
 
 
 def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
@@ -418,21 +426,6 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         snapshot, arrow_names(snapshot, place), None, lambda arrow: arrow.sort is not Sort.SAMPLED
     )
     yield from functions_offered(snapshot)
-
-
-# ---------------------------------------------------------------- deductions
-
-
-def _deduction(place: Context) -> Items:
-    if place.statement is None:
-        return
-    seen: dict[str, None] = {}
-    for child in place.statement.header.children:
-        node = child.unit.node
-        names = getattr(node, "names", ()) if child.unit.keyword in ("atoms", "binders") else ()
-        for name in names:
-            seen[name.text] = None
-    yield from (Completion(name, "constant", "atom", rank=GOOD) for name in seen)
 
 
 __all__ = ["complete", "parsed", "space_of"]

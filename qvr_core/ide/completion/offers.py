@@ -20,17 +20,18 @@ from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared, Symbol, binding_kind, bindings, lookup
 from qvr_core.ide.view import arrow_of, declared_facts, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
-from qvr_core.semantics.language.combinators import COMBINATORS
+from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.types.data_text import data_text
-from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.display import structure
+from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.file import Replicated
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import ObserveModel
-from qvr_core.semantics.types.spaces import Space
-from qvr_core.semantics.types.walk import sites
+from qvr_core.semantics.types.spaces import Product, Space
+from qvr_core.semantics.types.walk import arrow_named, sites
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 
 if TYPE_CHECKING:
@@ -79,7 +80,12 @@ def _nearest(snapshot: Snapshot, place: Context) -> Iterator[str]:
 
 
 def arrow_names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Declared]]:
-    return ((name, held) for name, held in _names(snapshot, place) if held.kind in ("morphism", "let", "program"))
+    """The names of arrows, programs among them; a guide is none."""
+    programs = model_of(snapshot).programs
+    for name, held in _names(snapshot, place):
+        program = programs.get(name) if held.kind == "program" else None
+        if held.kind in ("morphism", "let", "program") and (program is None or program.guidance is None):
+            yield name, held
 
 
 def objects_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -218,3 +224,28 @@ def functions_offered(snapshot: Snapshot) -> Items:
             snippet=True,
             rank=LAST,
         )
+
+
+def attributes_offered(snapshot: Snapshot, place: Context) -> Items:
+    """What may stand behind the dot of an arrow."""
+    base = place.tokens[-2].text if len(place.tokens) > 1 else ""
+    arrow = arrow_named(model_of(snapshot), base)
+    if arrow is None or arrow.sort is Sort.TENSOR:
+        yield from (Completion(name, "method", summary, rank=GOOD) for name, (_, summary) in POSTFIX.items())
+    if arrow is not None and isinstance(arrow.codomain.space, Product):
+        for name, factor in zip(arrow.codomain.space.names, arrow.codomain.space.factors, strict=True):
+            if name is not None:
+                yield Completion(name, "property", structure(factor), rank=BEST)
+
+
+def atoms_offered(place: Context) -> Items:
+    """The atoms of the deduction at the cursor."""
+    if place.statement is None:
+        return
+    seen: dict[str, None] = {}
+    for child in place.statement.header.children:
+        node = child.unit.node
+        names = getattr(node, "names", ()) if child.unit.keyword in ("atoms", "binders") else ()
+        for name in names:
+            seen[name.text] = None
+    yield from (Completion(name, "constant", "atom", rank=GOOD) for name in seen)

@@ -26,6 +26,7 @@ SNIPPETS = {
 
 STEP_SNIPPETS = {
     "data": "data ${1:name} : ${2:Row}",
+    "param": "param ${1:m} : ${2:Real 1} [init=${3:0.0}]",
     "sample": "sample ${1:v} <- $0",
     "observe": "observe ${1:y} <- $0",
     "predict": "predict ${1:f} <- $0",
