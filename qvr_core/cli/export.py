@@ -72,6 +72,12 @@ def _check_sound(file: str, text: str, snapshot: Snapshot) -> None:
 
 def _chosen(snapshot: Snapshot, program: str | None) -> str:
     programs = snapshot.model.own_programs
+    guide = snapshot.model.programs[program].guidance if program in snapshot.model.programs else None
+    if guide is not None:
+        stop(
+            f"`{program}` is the guide of `{guide.model}`: guides fit and models are exported, so name `{guide.model}`",
+            1,
+        )
     if program is not None and program not in programs:
         stop(f"there is no program `{program}`" + (f": {', '.join(programs)}" if programs else ""))
     exported = [one.name for one in snapshot.model.exports if one.name in programs]
