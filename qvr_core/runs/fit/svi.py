@@ -98,10 +98,7 @@ class SviFit:
         self.train, self.model = (prepared.train, prepared.model) if parts is None else (parts, parts.model)
         self.guide = self._guide()
         self.parameters: list[nn.Parameter] = [
-            # a guide that is a program may share arrows with the model
-            p
-            for p in dict.fromkeys((*self.model.parameters(), *self.guide.parameters()))
-            if p.requires_grad
+            p for p in dict.fromkeys((*self.model.parameters(), *self.guide.parameters())) if p.requires_grad
         ]
         if not self.parameters:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")

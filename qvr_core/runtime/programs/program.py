@@ -15,6 +15,7 @@ from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.arithmetic import compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
+from qvr_core.runtime.programs.declared.parameters import ParamStep
 from qvr_core.runtime.programs.deduction import deduction_of
 from qvr_core.runtime.programs.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, paths_of
 from qvr_core.runtime.programs.family_site import FamilySite
@@ -26,7 +27,6 @@ from qvr_core.runtime.programs.interleaved import interleaved
 from qvr_core.runtime.programs.labelled.taking import Taking
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_cells import MissingCells, declared_data
-from qvr_core.runtime.programs.parameters import ParamStep
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.programs.rows import joined, sliced
 from qvr_core.runtime.programs.steps import Step, make_steps

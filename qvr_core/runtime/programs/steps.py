@@ -16,6 +16,7 @@ from qvr_core.runtime.programs.chains.linear_recursion import linear_recursion
 from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
 from qvr_core.runtime.programs.chains.recurrences import each_element, one_by_one
 from qvr_core.runtime.programs.chains.unequal import UnequalChain, UnequalSite
+from qvr_core.runtime.programs.declared.parameters import ParamStep
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
@@ -23,7 +24,6 @@ from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_site import MissingChain, MissingSite
 from qvr_core.runtime.programs.missing.summed_site import SummedSite
-from qvr_core.runtime.programs.parameters import ParamStep
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.values.layout import regroup

@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.arithmetic.broadcasting import DATA, SCALAR, Clash, axes, broadcast, from_axes, with_axes
 from qvr_core.semantics.arithmetic.comprehensions import check_comprehension
 from qvr_core.semantics.arithmetic.elements.per_element import listed, runs_along
+from qvr_core.semantics.arithmetic.elements.site_names import site_name
 from qvr_core.semantics.arithmetic.elementwise import elementwise, words
 from qvr_core.semantics.arithmetic.factors import check_factor
 from qvr_core.semantics.arithmetic.function_calls import check_call, check_method
@@ -12,7 +13,6 @@ from qvr_core.semantics.arithmetic.gathers import check_gather
 from qvr_core.semantics.arithmetic.indexing import bare_state
 from qvr_core.semantics.arithmetic.indices import index_value
 from qvr_core.semantics.arithmetic.labels import label_at, may_be_label
-from qvr_core.semantics.arithmetic.site_names import site_name
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, OPERATORS
 from qvr_core.semantics.language.families import FAMILIES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data
+from qvr_core.semantics.arithmetic.elements.site_names import site_name
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
-from qvr_core.semantics.arithmetic.site_names import site_name
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin

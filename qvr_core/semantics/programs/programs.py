@@ -19,14 +19,14 @@ from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_site
 from qvr_core.semantics.programs.chains.group_lags import group_lags
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
 from qvr_core.semantics.programs.chains.ragged_reads import check_ragged_reads
-from qvr_core.semantics.programs.guides import (
+from qvr_core.semantics.programs.guides.checks import (
     check_guide,
     check_no_guide,
     data_bindings,
-    guided,
     guided_model,
     sequence_inputs,
 )
+from qvr_core.semantics.programs.guides.guided import guided
 from qvr_core.semantics.programs.observed.missing_cells import check_missing
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from qvr_core.semantics.programs.data_steps import check_data
+from qvr_core.semantics.programs.guides.param_steps import check_param
 from qvr_core.semantics.programs.marginals import check_marginalize, damaged_binding
-from qvr_core.semantics.programs.param_steps import check_param
 from qvr_core.semantics.programs.step_results import (
     Changes,
     Pass,

@@ -75,7 +75,7 @@ def test_statements_at_the_beginning_of_a_line() -> None:
 
 def test_steps_inside_a_program() -> None:
     text = LM + "program lm : Token -> Token\n    sample h <- backbone\n    $0\n"
-    steps = {"data", "sample", "observe", "predict", "marginalize", "let", "score", "return"}
+    steps = {"data", "param", "sample", "observe", "predict", "marginalize", "let", "score", "return"}
     assert set(labels(text)) == steps
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.data_agreement import runs_over, same_axes, sets_over
+from qvr_core.semantics.programs.guides.guided import item_of_sequence
 from qvr_core.semantics.programs.program_rules import candidates
 from qvr_core.semantics.programs.step_results import Block, StepResult
 from qvr_core.semantics.scope.environment import Binding, FreeName
@@ -24,110 +25,22 @@ from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, Interval
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.programs import DataName, Guidance, Guided, Latent
+from qvr_core.semantics.types.model.programs import Guidance, Guided, Latent
 from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
-    MarginalizeModel,
-    ObserveModel,
     ParamModel,
     SampleModel,
     Site,
-    StepModel,
 )
 from qvr_core.semantics.types.program_codes import GUIDE_MISMATCH, PARAM_STEP, STEP_OPTION
-from qvr_core.semantics.types.spaces import Finite, Named, Seq, Space, Unknown, factors_of
+from qvr_core.semantics.types.spaces import Finite, Named, Seq, Unknown, factors_of
 from qvr_core.semantics.types.subspace import fit
-from qvr_core.semantics.types.walk import all_steps, body, sites, walk
+from qvr_core.semantics.types.walk import all_steps, sites
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.declarations import Item, ProgramHeader
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import DataStep, MarginalizeStep, ObserveStep, PredictStep, ScoreStep
 from qvr_core.syntax.tree.units import Placed
-
-# ---------------------------------------------------------------- a program as its guides see it
-
-
-def guided(steps: Sequence[StepModel], data: Sequence[DataName], scope: Scope) -> Guided:
-    """What a sampler would move of a program with these steps, and what may be read of it."""
-    found = [_latent(site, inside, scope) for site, inside in _drawn(steps)]
-    observed = list(sites(steps, ObserveModel))
-    imputed = [
-        _seen(site, "", imputed=True) for site in observed if site.missing is not None and site.missing.how == "impute"
-    ]
-    known = {item.name: item for item in data}
-    for site in observed:
-        if site.name not in known and "." not in site.name:
-            known[site.name] = _datum(site)
-    latents = (*(one for one in found if one is not None), *imputed)
-    return Guided(latents=latents, data=tuple(known.values()), observed=frozenset(site.name for site in observed))
-
-
-def _drawn(steps: Sequence[StepModel]) -> Iterable[tuple[Site, bool]]:
-    """The sites of `sample` steps, and whether they stand in a `marginalize` block."""
-    for step in steps:
-        for inner in walk(step, body):
-            if isinstance(inner, SampleModel):
-                yield inner.site, isinstance(step, MarginalizeModel)
-
-
-def _latent(site: Site, inside: bool, scope: Scope) -> Latent | None:
-    """A latent; None for what an arrow without draws computes."""
-    if site.density.kind == "deterministic":
-        return None
-    draw = site.draw
-    whole = (site.range or ANYTHING).whole or isinstance(_item(_type(site).space), Finite)
-    family = family_named(draw.family, scope) if isinstance(draw, FamilyDraw) else None
-    still = ""
-    if site.density.kind == "none":
-        still = "has no density"
-    elif whole:
-        still = "is discrete"
-    elif family is not None and family.improper:
-        still = "has an improper prior"
-    elif family is not None and not family.drawn:
-        still = "has a prior whose family does not say how to draw"
-    elif inside and isinstance(draw, ArrowDraw):
-        still = "is drawn from an arrow inside `marginalize`"
-    return _seen(site, still)
-
-
-def _seen(site: Site, still: str, *, imputed: bool = False) -> Latent:
-    named = site.bound[0][1] if len(site.bound) == 1 else Named(_type(site).space or Unknown(), "")
-    return Latent(
-        name=site.name,
-        type=_type(site),
-        named=named,
-        range=site.range or ANYTHING,
-        origin=site.origin,
-        still=still,
-        lengths=site.lengths is not None,
-        imputed=imputed,
-    )
-
-
-def _type(site: Site) -> ValueType:
-    return site.type or ValueType(Unknown())
-
-
-def _datum(site: Site) -> DataName:
-    """An observed name without a declaration, as data of a guide."""
-    kind = _type(site)
-    known = kind.space is not None and not isinstance(kind.space, Unknown)
-    over = tuple(Finite(size, name) for size, name in zip(kind.sizes, kind.indexed, strict=True) if size is not None)
-    counts = known and (site.range or ANYTHING).whole and not isinstance(_item(kind.space), Finite)
-    return DataName(
-        name=site.name,
-        type=kind,
-        origin=site.origin,
-        declared=known,
-        over=over if len(over) == len(kind.indexed) else (),
-        numbers="count" if counts else "",
-    )
-
-
-def _item(space: Space | None) -> Space | None:
-    return space.item if isinstance(space, Seq) else space
-
 
 # ---------------------------------------------------------------- the program that a guide is written for
 
@@ -389,7 +302,11 @@ def _check_range(site: Site, latent: Latent, model: Model, scope: Scope) -> None
         scope.report(GUIDE_MISMATCH, message, site.origin, _there(latent, model))
         return
     known = here.exact or isinstance(site.draw, ArrowDraw)
-    if known and not isinstance(_item(latent.type.space), Finite) and (here.low < there.low or here.high > there.high):
+    if (
+        known
+        and not isinstance(item_of_sequence(latent.type.space), Finite)
+        and (here.low < there.low or here.high > there.high)
+    ):
         message = f"{where} lies {_lies(there)}, and this draw gives numbers {_outside(here, there)}"
         advice = _advice(there)
         scope.report(GUIDE_MISMATCH, message + (f": {advice}" if advice else ""), site.origin, _there(latent, model))

@@ -1,0 +1,1 @@
+"""Guides: programs that draw the latents of another one."""
