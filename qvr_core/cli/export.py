@@ -72,7 +72,8 @@ def _check_sound(file: str, text: str, snapshot: Snapshot) -> None:
 
 def _chosen(snapshot: Snapshot, program: str | None) -> str:
     programs = snapshot.model.own_programs
-    guide = snapshot.model.programs[program].guidance if program in snapshot.model.programs else None
+    named = snapshot.model.programs.get(program or "")
+    guide = None if named is None else named.guidance
     if guide is not None:
         stop(
             f"`{program}` is the guide of `{guide.model}`: guides fit and models are exported, so name `{guide.model}`",
