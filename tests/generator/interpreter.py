@@ -225,11 +225,15 @@ class Interpreter:
     def _parameters(self, draw: Draw) -> list[float]:
         # a declared family may have more arguments than the table says
         kinds = chain((kind for _, kind in draw.row.parameters), repeat(""))
-        return [self._argument(each, kind) for each, kind in zip(draw.arguments, kinds, strict=False)]
+        return [
+            self._argument(each, kind, declared=bool(draw.called))
+            for each, kind in zip(draw.arguments, kinds, strict=False)
+        ]
 
-    def _argument(self, each: Expr, kind: str) -> float:
+    def _argument(self, each: Expr, kind: str, *, declared: bool) -> float:
         if kind == "unit":
-            if isinstance(each, Call) and each.function == "sigmoid":
+            # a family of the file computes with the number that it is given
+            if isinstance(each, Call) and each.function == "sigmoid" and not declared:
                 return Chance(each.arguments[0].value(self))
             found = each.value(self)
             # a probability of which rounding left 0 or 1 says nothing
