@@ -342,7 +342,11 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
     drawn_as = arrows.plate_shape(plate, space, rows=rows)
     if words and not rows:
         words += f" · shape `{drawn_as}`" if drawn_as != "()" else ""
-        moved = "Sampled as a standardised value." if site.noncentred else ""
+        moved = (
+            "NUTS moves a standardised value in its place; what is reported is the value itself."
+            if site.noncentred
+            else ""
+        )
         return prose(head, f"{role} · {drawn} · {words}", moved, chain_note(site), density)
     shape = f"Shape: `{drawn_as}`" if (space is not None or plate is not None) and drawn_as != "()" else ""
     return prose(

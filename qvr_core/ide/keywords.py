@@ -84,7 +84,7 @@ KEYWORDS = {
                 "let eta[i : Row] = sum(beta[f] * x[i, f] for f : Feature)"),
         Keyword("if", "Leaves out the elements for which the condition does not hold.",
                 "let n[s : State] = sum(w[i] for i : Row if state[i] == s)"),
-        Keyword("from", "The first elements of a step that reads its own earlier ones; the file of a lexicon.",
+        Keyword("from", "The first elements of a step that reads earlier ones; of a deduction, the lexicon's file.",
                 "sample h[t : Time] <- Normal(phi * h[t - 1], s) from Normal(0.0, s0)"),
         Keyword(
             "FinSet",

@@ -90,6 +90,7 @@ WORKS = {
     "play": ("play", "--help"),
     "summary": ("summary", "--help"),
     "report": ("report", "--help"),
+    "plot": ("plot", "--help"),
 }
 LACKS = {
     "init": ("init", "project"),

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from qvr_core.dependence.graph import DETERMINISTIC, LET, PREDICTED, dependence_graph
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.model.expressions import Constant, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
@@ -40,11 +42,16 @@ def standardised(job: Job) -> frozenset[str]:
 
 
 def _standard_normal(draw: object) -> bool:
-    if not isinstance(draw, FamilyDraw) or draw.family != "Normal":
+    family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
+    if family is None or family.noise != "normal" or not _whole_line(family) or not isinstance(draw, FamilyDraw):
         return False
     arguments: Mapping[str, Expr] = dict(draw.args)
     given = tuple(one.value if isinstance(one, Constant) else None for one in arguments.values())
     return given == (0, 1)
+
+
+def _whole_line(family: Family) -> bool:
+    return family.support.kind == "real" and family.support.low is None and family.support.high is None
 
 
 def predicted_last(job: Job) -> frozenset[str]:

@@ -84,7 +84,14 @@ def log_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 
 LOG_NORMAL = RuntimeFamily(
-    Family("LogNormal", (LOC, SCALE), POSITIVE, "normal", "exp of a Normal", open=True),
+    Family(
+        "LogNormal",
+        (LOC, SCALE),
+        POSITIVE,
+        "normal",
+        "a positive number whose logarithm is Normal(loc, scale)",
+        open=True,
+    ),
     log_normal_log_prob,
     log_normal_transform,
     tails=lambda value, loc, scale: normal_cdf(value.log(), loc, scale),

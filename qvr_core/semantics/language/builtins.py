@@ -111,7 +111,7 @@ _FUNCTIONS: tuple[BuiltinFunction, ...] = (
     ),
     BuiltinFunction("clamp", 1, 3, "keep", "cut off outside min to max", ("min", "max"), True, ("x", "min", "max")),
     BuiltinFunction("layer_norm", 1, 1, "keep", "standardise over the last axis", ("eps",), parameters=("x",)),
-    BuiltinFunction("where", 3, 3, "pointwise", "a where condition holds, else b", parameters=("condition", "a", "b")),
+    BuiltinFunction("where", 3, 3, "pointwise", "a, where condition holds, else b", parameters=("condition", "a", "b")),
     BuiltinFunction("concat", 1, None, "concat", "join the last axes", ("dim",), parameters=("x", "y")),
     BuiltinFunction("chunk", 2, 2, "chunk", "n equal pieces of the last axis", ("chunks", "dim"), True, ("x", "n")),
     BuiltinFunction("dot", 2, 2, "reduce", "Σ x · y over the last axis", reserved=False, parameters=("x", "y")),

@@ -21,6 +21,7 @@ from qvr_core.semantics.types.model.steps import (
     LetModel,
     MarginalizeModel,
     ObserveModel,
+    ParamModel,
     PredictModel,
     SampleModel,
     ScoreModel,
@@ -40,6 +41,7 @@ NODES = (
     PredictModel,
     MarginalizeModel,
     LetModel,
+    ParamModel,
     ScoreModel,
 )
 INSIDE = (Site, ArrowDraw, FamilyDraw, Chain, IndexedValue)

@@ -36,7 +36,7 @@ def guided(steps: Sequence[StepModel], data: Sequence[DataName], scope: Scope) -
         if site.name not in known and "." not in site.name:
             known[site.name] = _datum(site)
     latents = (*(one for one in found if one is not None), *imputed)
-    return Guided(latents=latents, data=tuple(known.values()), observed=frozenset(site.name for site in observed))
+    return Guided(latents=latents, data=tuple(known.values()), observed=tuple(site.name for site in observed))
 
 
 def _drawn(steps: Sequence[StepModel]) -> Iterable[tuple[Site, bool]]:

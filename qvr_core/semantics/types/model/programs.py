@@ -79,7 +79,7 @@ class Guided:
 
     latents: tuple[Latent, ...]
     data: tuple[DataName, ...]
-    observed: frozenset[str]
+    observed: tuple[str, ...]
 
 
 @immutable_by_name
