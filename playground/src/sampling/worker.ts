@@ -85,7 +85,8 @@ async function run(asked: Asked): Promise<void> {
   const own = await ready();
   tell({ kind: "loading", what: "the program" });
   own.FS.mkdirTree(FOLDER);
-  const placed = (name: string): string => `${FOLDER}/${name}`;
+  // a file of another folder is one of this, under a name that looks the same
+  const placed = (name: string): string => `${FOLDER}/${name.replaceAll("/", "∕")}`;
   for (const [name, content] of Object.entries(asked.files)) {
     own.FS.writeFile(placed(name), content);
   }

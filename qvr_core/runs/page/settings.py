@@ -27,16 +27,17 @@ def data_named(text: str, settings: str) -> str:
     try:
         snapshot = analyse(text)
         program = exported(snapshot)
-        found = _found(program.name, tomllib.loads(settings.replace("\r\n", "\n")))
+        found = _data_files(program.name, tomllib.loads(settings.replace("\r\n", "\n")))
     except (CheckFailed, RuntimeProblem, ValueError) as problem:
         return json.dumps({"problem": str(problem)})
     return json.dumps({**found, "reads": bool(needs_of(program).all)})
 
 
-def _found(program: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _data_files(program: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Raises `ValueError` in words."""
     run = {**_table(settings, "defaults"), **_table(_table(settings, "run"), program)}
-    columns = {name: one["columns"] for name, one in _table(settings, "data").items() if "columns" in one}
+    named = _table(settings, "data")
+    columns = {name: one["columns"] for name in named if "columns" in (one := _table(named, name))}
     main = run.get("data")
     return {
         "main": None if main in (None, "synthetic") else _path(main),

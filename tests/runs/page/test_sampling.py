@@ -147,6 +147,7 @@ def test_a_qvr_toml_says_which_data_a_page_reads() -> None:
         ("", "[run\n", "no program to sample"),
         (PRIOR, "[run\n", "Expected"),
         (PRIOR, "run = 3\n", "`run` must be a table"),
+        (PRIOR, "[data]\na = 3\n", "`a` must be a table"),
         (PRIOR, '[run.p]\ndata = "parquet:a.parquet"\n', "takes csv: and json:"),
     ],
 )

@@ -3,8 +3,6 @@ import * as vscode from "vscode";
 import type { Data, Replies } from "./request";
 import type { Sampler } from "./sampler";
 
-export type Found = Data;
-
 const SETTINGS = "qvr.toml";
 /** Of all files of data together; a page holds them several times. */
 const MOST_BYTES = 50_000_000;
@@ -12,7 +10,7 @@ const MOST_FILES = 200;
 const NOTHING: Data = { files: {}, main: null, named: {}, columns: {} };
 
 /** The data of a document's program; undefined where nothing was chosen. With `choose`, where its qvr.toml names none, asks for a file. */
-export async function dataOf(document: vscode.TextDocument, sampler: Sampler, choose: boolean): Promise<Found | undefined> {
+export async function dataOf(document: vscode.TextDocument, sampler: Sampler, choose: boolean): Promise<Data | undefined> {
   const settings = await nearest(document.uri);
   const named = await sampler.reply({ named: { text: document.getText(), settings: settings?.text ?? "" } });
   const files = filesOf(named);
@@ -60,7 +58,7 @@ async function contents(folder: vscode.Uri, names: string[]): Promise<Record<str
   return found;
 }
 
-async function chosen(columns: Data["columns"]): Promise<Found | undefined> {
+async function chosen(columns: Data["columns"]): Promise<Data | undefined> {
   const files = await vscode.workspace.findFiles("**/*.{csv,tsv,json}", "**/{node_modules,.venv,.qvr,.vscode}/**", MOST_FILES);
   const none = { label: "Nothing: the program declares no data", uri: undefined };
   const items = files.map((uri) => ({ label: vscode.workspace.asRelativePath(uri), uri })).sort((one, other) => one.label.localeCompare(other.label));

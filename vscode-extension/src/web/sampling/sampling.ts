@@ -1,9 +1,9 @@
 /** NUTS in VS Code for the web: chains of the program in a worker of the page, on files of the folder. */
 import * as vscode from "vscode";
 import { openProgram } from "../../program";
-import { dataOf, type Found } from "./data";
+import { dataOf } from "./data";
 import { LiveSampling } from "./live";
-import type { Answer, Asked, Finished } from "./request";
+import type { Answer, Asked, Data, Finished } from "./request";
 import type { Sampler } from "./sampler";
 import { Summaries } from "./summary";
 import { csvOf, short } from "./words";
@@ -131,7 +131,7 @@ export class Sampling implements vscode.Disposable {
   }
 }
 
-function asked(document: vscode.TextDocument, found: Found, warmup: number, draws: number): Asked {
+function asked(document: vscode.TextDocument, found: Data, warmup: number, draws: number): Asked {
   return { ...found, text: document.getText(), chains: CHAINS, warmup, draws, seed: SEED };
 }
 
