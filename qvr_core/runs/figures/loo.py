@@ -6,6 +6,7 @@ Vehtari, Gelman & Gabry (2017); Vehtari, Simpson, Gelman, Yao & Gabry (2024) for
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,16 @@ class Loo:
         largest = float(np.nan_to_num(self.k, nan=-math.inf).max())
         least = fewest_for_pareto()
         return max(least, math.ceil(10 ** (1 / (1 - largest)))) if largest <= PARETO_K else least
+
+    @property
+    def steps(self) -> list[str]:
+        """The step of each element: `y` of `y[3]`."""
+        return [name.partition("[")[0] for name in self.names]
+
+    def of(self, steps: Collection[str]) -> Loo:
+        """Of the elements of these steps alone."""
+        at = np.flatnonzero([step in steps for step in self.steps])
+        return Loo(tuple(self.names[i] for i in at), self.elpd[at], self.k[at], self.parameters[at], self.draws)
 
     @property
     def joint(self) -> bool:

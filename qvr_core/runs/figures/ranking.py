@@ -74,17 +74,44 @@ def _observed(tree: Any) -> NDArray[np.float32]:
 
 
 def ranked(found: dict[str, Loo]) -> Ranking:
-    """Estimates of the same observations, the best first.  Runs that score other elements cannot be compared."""
+    """Estimates of the same observations, the best first.
+
+    Runs that score other steps are ranked by those that all of them score: a predictor whose missing cells are filled
+    in is no outcome, but where its gaps are dropped it is one.  Runs that score other elements of a step cannot be
+    compared.
+    """
+    note = None
     sizes = {name: len(loo.elpd) for name, loo in found.items()}
     if len(set(sizes.values())) > 1:
-        words = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        return Ranking(
-            note=f"no predictive accuracy: runs score different numbers of observations ({words}): "
-            "`[mask=…]` leaves out of one what the other does not score"
-        )
+        shared = _scored_by_all(list(found.values()))
+        if not shared:
+            words = ", ".join(f"{name} {size}" for name, size in sizes.items())
+            return Ranking(
+                note=f"no predictive accuracy: runs score different numbers of observations ({words}): "
+                "`[mask=…]` leaves out of one what the other does not score"
+            )
+        alone = sorted({step for loo in found.values() for step in loo.steps} - shared)
+        found = {name: loo.of(shared) for name, loo in found.items()}
+        note = f"of {_quoted(sorted(shared))} alone, which every run scores, and not of {_quoted(alone)}"
+    rows = _rows(found)
+    return Ranking(tuple(rows), "\n".join(filter(None, (note, _trust(rows)))) or None)
+
+
+def _quoted(steps: Sequence[str]) -> str:
+    return ", ".join(f"`{step}`" for step in steps)
+
+
+def _scored_by_all(each: Sequence[Loo]) -> frozenset[str]:
+    """The steps that every run scores; none where two runs score other elements of one, or a single one is left."""
+    steps = frozenset.intersection(*(frozenset(loo.steps) for loo in each))
+    kept = {loo.of(steps).names for loo in each}
+    return steps if len(kept) == 1 and len(kept.pop()) > 1 else frozenset()
+
+
+def _rows(found: dict[str, Loo]) -> list[Ranked]:
     order = sorted(found, key=lambda name: -found[name].total)
     best = found[order[0]]
-    rows = [
+    return [
         Ranked(
             run=name, elpd=loo.total, se=loo.se, parameters=float(loo.parameters.sum()),
             difference=loo.total - best.total, difference_se=spread_of_sum(loo.elpd - best.elpd),
@@ -93,7 +120,6 @@ def ranked(found: dict[str, Loo]) -> Ranking:
         for name in order
         for loo in (found[name],)
     ]  # fmt: skip
-    return Ranking(tuple(rows), _trust(rows))
 
 
 def _trust(rows: Sequence[Ranked]) -> str | None:

@@ -59,6 +59,26 @@ def test_a_small_difference_is_told_beside_rough_figures() -> None:
     assert apart is None or "is small" not in apart
 
 
+def test_runs_that_score_other_steps_are_ranked_by_those_that_all_score() -> None:
+    both, one = stored(0.0, 1), stored(0.6, 2)
+    size = len(both.elpd)
+    predictor = Loo(
+        (*both.names, *(f"x[{i}]" for i in range(9))),
+        np.append(both.elpd, np.full(9, -50.0)),
+        np.append(both.k, np.zeros(9)),
+        np.append(both.parameters, np.zeros(9)),
+        both.draws,
+    )
+    found = ranked({"b": one, "a": predictor})
+    assert [row.run for row in found.rows] == ["a", "b"] and {row.observations for row in found.rows} == {size}
+    assert found.rows[0].elpd == pytest.approx(both.total) and found.note is not None
+    assert found.note.startswith("of `y` alone, which every run scores, and not of `x`")
+    masked = predictor.of({"y"})
+    fewer = Loo(masked.names[1:], masked.elpd[1:], masked.k[1:], masked.parameters[1:], masked.draws)
+    refused = ranked({"a": predictor, "b": fewer})
+    assert not refused.rows and refused.note is not None and "(a 39, b 29)" in refused.note
+
+
 def test_the_command_ranks_and_shows_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.qvr").write_text(MODEL)
