@@ -22,8 +22,8 @@ from qvr_core.extras import lacking, remedy
 from qvr_core.runs.worker.command_engine import own_process
 
 COMMANDS = (
-    *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "calibrate"),
-    *("sample", "summary", "plot", "report", "export", "play", "schema", "lsp"),
+    *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "cv", "loo"),
+    *("calibrate", "sample", "summary", "plot", "report", "export", "play", "schema", "lsp"),
 )
 
 

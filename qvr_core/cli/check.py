@@ -120,7 +120,7 @@ def _checked(asked: Asked) -> bool:
 
 def _mended(files: list[str]) -> Iterator[tuple[str, str, str]]:
     """Each file that fixes change: its path, its text, its text then."""
-    from qvr_core.cli.fixing import fixed
+    from qvr_core.cli.checking.fixing import fixed
 
     for path in program_files(files):
         text = read_program(path, exact=True)
@@ -130,7 +130,7 @@ def _mended(files: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _differences(files: list[str]) -> None:
-    from qvr_core.cli.fixing import difference
+    from qvr_core.cli.checking.fixing import difference
 
     changed = [difference(path, old, new) for path, old, new in _mended(files)]
     write_out("".join(changed))
@@ -147,7 +147,7 @@ def _fix(files: list[str]) -> None:
 
 
 def _watch(asked: Asked) -> None:
-    from qvr_core.cli.watching import watch
+    from qvr_core.cli.checking.watching import watch
 
     def look() -> None:
         if sys.stdout.isatty() and asked.output is OutputFormat.TEXT:

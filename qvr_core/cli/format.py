@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from qvr_core.cli.checking.fixing import difference
 from qvr_core.cli.console import say
 from qvr_core.cli.files import program_files, read_program, write_out, write_program
-from qvr_core.cli.fixing import difference
 
 app = typer.Typer(add_completion=False)
 

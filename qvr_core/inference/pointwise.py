@@ -50,10 +50,13 @@ def log_likelihood(run: Execution, model: ProgramModule) -> dict[str, Tensor]:
     under the name of the step that it observes, or its own where it observes several.  One with indices gives each
     observed element its own number where each reads another place, else one for each place, under its own name.
     """
-    return {_name(name, model): record.pointwise for name, record in run.sites.items() if record.pointwise is not None}
+    return {
+        name_of(name, model): record.pointwise for name, record in run.sites.items() if record.pointwise is not None
+    }
 
 
-def _name(name: str, model: ProgramModule) -> str:
+def name_of(name: str, model: ProgramModule) -> str:
+    """What the log likelihood of a record is called."""
     block = model.marginals.get(name)
     if block is None or isinstance(block, HiddenChain):
         return name

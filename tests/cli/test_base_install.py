@@ -97,6 +97,8 @@ LACKS = {
     "new": ("new", "y ~ x", "--data", "csv:t.csv"),
     "run": ("run", "nuts", EIGHT),
     "check-fit": ("check-fit", "last"),
+    "cv": ("cv", "last"),
+    "loo": ("loo", "last", "--exact"),
     "calibrate": ("calibrate", EIGHT),
     "sample": ("sample", "last"),
 }

@@ -22,6 +22,11 @@ STEPS = re.findall(r"^    (qvr .*)$|^```python\n((?s:.*?))^```$", PAGE, re.MULTI
 NAMED = sorted(set(re.findall(r"`(qvr [^`]*)`", PAGE)))
 NEW = 'qvr new "y ~ x + (1 + x | g)" --data csv:d.csv -o m.qvr'
 MEANT = {
+    "qvr cv RUN": None,
+    "qvr loo RUN": None,
+    "qvr report": None,
+    "qvr runs compare": None,
+    "qvr check-fit": None,
     "qvr calibrate FILE": None,  # a line of the page
     "qvr check radon.qvr": "cd radon; qvr check radon.qvr",
     "qvr check radon.qvr --data csv:houses.csv": "cd radon; qvr check radon.qvr --data csv:houses.csv",

@@ -28,7 +28,7 @@ COMPARED = 24
 
 def compared(runs: Sequence[RunDirectory], *, as_json: bool) -> None:
     """Write the comparison of runs."""
-    from qvr_core.runs.figures.ranking import ranking
+    from qvr_core.runs.figures.ranking import cross_validated, ranking
 
     if len(runs) < 2:
         stop(f"name two runs or more: qvr runs compare {runs[0].run_id} ANOTHER")
@@ -37,7 +37,7 @@ def compared(runs: Sequence[RunDirectory], *, as_json: bool) -> None:
         jobs = [run.job() for run in runs]
         results = [_results(run) for run in runs]
         read = [" ".join(file.sha256 for file in noted(run.path)) for run in runs]
-        ranked = ranking(runs)
+        ranked, refitted = ranking(runs), cross_validated(runs)
         posteriors = [_posterior(run) for run in runs]
     except (DamagedFile, OSError) as problem:
         stop(str(problem), 1)
@@ -46,6 +46,7 @@ def compared(runs: Sequence[RunDirectory], *, as_json: bool) -> None:
             "runs": names,
             "elpd": [asdict(one) for one in ranked.rows],
             "note": ranked.note,
+            "cross_validation": [asdict(one) for one in refitted],
             "settings": _differing(jobs),
             "programs": _numbers([job.text for job in jobs]),
             "data_files": _numbers(read),
@@ -54,7 +55,7 @@ def compared(runs: Sequence[RunDirectory], *, as_json: bool) -> None:
         }
         write_out(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
         return
-    _show(names, jobs, results, read, ranked, posteriors)
+    _show(names, jobs, results, read, [ranked, *refitted], posteriors)
 
 
 def _show(
@@ -62,16 +63,17 @@ def _show(
     jobs: list[Job],
     results: list[dict[str, str]],
     read: list[str],
-    ranked: Ranking,
+    rankings: Sequence[Ranking],
     posteriors: list[dict[str, str]],
 ) -> None:
     from qvr_core.cli.display import console
 
     out = console()
-    if ranked.rows:
-        out.print(_accuracy(ranked))
-    if ranked.note is not None:
-        out.print(Text(ranked.note, "yellow"), soft_wrap=True)
+    for ranked in rankings:
+        if ranked.rows:
+            out.print(_accuracy(ranked))
+        if ranked.note is not None:
+            out.print(Text(printable(ranked.note), "yellow"), soft_wrap=True)
     table = Table("", *names)
     for key, values in _differing(jobs).items():
         table.add_row(key, *map(json.dumps, values))
@@ -89,15 +91,19 @@ def _show(
 
 def _accuracy(ranked: Ranking) -> Table:
     """The runs by their expected log predictive density, the best first."""
-    table = Table(
-        "run", "elpd (LOO)", "SE", "p", "difference", "SE of it", "Pareto k", title="predictive accuracy, best first"
-    )
+    loo = ("p", "difference", "SE of it", "Pareto k") if ranked.estimate == "LOO" else ("difference", "SE of it")
+    table = Table("run", f"elpd ({ranked.estimate})", "SE", *loo, title="predictive accuracy, best first")
     for one in ranked.rows:
         difference = ("", "") if one.difference == 0 and one is ranked.rows[0] else (
             f"{one.difference:.1f}", f"{one.difference_se:.1f}"
         )  # fmt: skip
+        figures = (one.run, f"{one.elpd:.1f}", f"{one.se:.1f}")
+        if one.parameters is None or one.good is None:
+            table.add_row(*figures, *difference)
+            continue
         bad = f"{one.bad} of {one.observations} above {one.good:.2f}" if one.bad else f"all {one.observations} good"
-        table.add_row(one.run, f"{one.elpd:.1f}", f"{one.se:.1f}", f"{one.parameters:.1f}", *difference, bad)
+        bad += f", {one.exact} refitted" if one.exact else ""
+        table.add_row(*figures, f"{one.parameters:.1f}", *difference, bad)
     return table
 
 

@@ -18,7 +18,7 @@ from qvr_core.inference.mcmc.centred_sites import advice
 from qvr_core.inference.nonfinite import blamed, blamed_data
 from qvr_core.runtime.families.bijectors import unconstrained_shape
 from qvr_core.runtime.families.soundness import sound_arguments
-from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.execution import Execution, SiteRecord
 from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, unconstrained
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
@@ -153,7 +153,7 @@ class ProgramPotential:
         with trying():
             asked = densities("observed" if wanted else False, self.scored)
             known = (condition(given), replay(noise), unconstrained(free), asked, by_rows(rows))
-            run = self.model.run(value, *known, *self.handlers)
+            run = self.model.run(value, *known, *(self.handlers if wanted else ()))
         if wanted:
             for name, site in run.sites.items():
                 if name in free:
@@ -164,13 +164,18 @@ class ProgramPotential:
                 elif site.observed:
                     if site.kind == "prior":
                         continue
-                    if site.log_prob is not None:
-                        total = total + site.log_prob
+                    term = self.likelihood(run, site)
+                    if term is not None:
+                        total = total + term
                     if name in self.scored and site.log_innovations is not None:
                         total = total + site.log_innovations
                 elif name in self.scored and site.log_noise is not None:
                     total = total + site.log_noise
         return run, total
+
+    def likelihood(self, run: Execution, site: SiteRecord) -> Tensor | None:
+        """What an observed step adds to the density, (B,)."""
+        return site.log_prob
 
     def log_density_of(self, q: Any) -> Any:
         """The log density of one chain's position (1, width), by rows, of whatever arrays it is given in."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -22,6 +22,7 @@ from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
 from qvr_core.inference.mcmc.warnings import DIAGNOSED
 from qvr_core.runs.figures.loo import Loo, called, loo_of
+from qvr_core.runs.figures.refitted import asked_by, with_refits
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.runnable import chosen
@@ -33,7 +34,7 @@ from qvr_core.runs.record.ranges import utf16
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.semantics.file.site_origins import site_origins
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import LetModel, SampleModel
+from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, SampleModel
 from qvr_core.semantics.types.spaces import Constrained, Space
 from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.source import split_lines
@@ -84,18 +85,30 @@ def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
     with contextlib.suppress(Refused):
         program = chosen(job, snapshot.model)
     tree = read_netcdf(run.posterior)
-    return (*fit_checks(tree, job.config, Source(program, snapshot, job.text)), *told)
+    asked = asked_by(run)
+    found = fit_checks(
+        tree, job.config, Source(program, snapshot, job.text), refitted=lambda loo: with_refits(loo, run, asked)
+    )
+    return (*found, *told)
 
 
-def fit_checks(tree: Any, config: RunConfig, source: Source, *, hurry: bool = False) -> tuple[Check, ...]:
-    """All checks that a stored fit (a `Tree`, or xarray's) allows; in a `hurry` those of many elements are left."""
+def fit_checks(
+    tree: Any,
+    config: RunConfig,
+    source: Source,
+    *,
+    hurry: bool = False,
+    refitted: Callable[[Loo], Loo] = lambda loo: loo,
+) -> tuple[Check, ...]:
+    """All checks that a stored fit (a `Tree`, or xarray's) allows; in a `hurry` those of many elements are left.
+    `refitted` puts the figures of refits into LOO."""
     if config.algorithm == "nuts":
         found = [*_trajectories(tree, config, source), *_mixing(tree, config, source)]
     else:
         found = list(_guide(tree, config))
     scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
     if scored and not (hurry and scored > MOST_SCORED):
-        found += _pareto(tree, config, source)
+        found += _pareto(tree, config, source, refitted)
     return tuple(map(source.placed, found))
 
 
@@ -204,12 +217,15 @@ def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
     yield _check("guide", k <= limit, text, k, remedy, None, settings)
 
 
-def _pareto(tree: Any, config: RunConfig, source: Source) -> list[Check]:
+def _pareto(tree: Any, config: RunConfig, source: Source, refitted: Callable[[Loo], Loo]) -> list[Check]:
     """Whether leave-one-out cross-validation can be trusted."""
     found = loo_of(tree)
     if found is None or not len(found.k):
         return []
+    found = refitted(found)
     one = pareto_of(found.names, found.k, found.draws)
+    if found.exact:
+        one = replace(one, text=f"{one.text}; {found.exact:,} refitted without them")
     if one.passed:
         return [_check_of(one, None)]
     if few_for_pareto(found.k, found.draws):
@@ -220,9 +236,18 @@ def _pareto(tree: Any, config: RunConfig, source: Source) -> list[Check]:
     why = _of_rows(tree, found, source)
     remedy = (
         f"each moves the posterior so much that its leave-one-out figure is rough: {why}; compare programs by their "
-        "differences with care"
+        f"differences with care{_exact(config, source)}"
     )
     return [_check_of(one, remedy)]
+
+
+def _exact(config: RunConfig, source: Source) -> str:
+    """That refits would tell, where they can leave an observation out."""
+    if config.algorithm != "nuts" or source.program is None:
+        return ""
+    steps = (*sites(source.program.steps, ObserveModel), *sites(source.program.steps, MarginalizeModel))
+    one_by_one = all(site.chain is None or not site.chain.indices[site.chain.at].lag for site in steps)
+    return "; `qvr loo RUN --exact` fits again without each of them" if one_by_one else ""
 
 
 def _of_rows(tree: Any, found: Loo, source: Source) -> str:

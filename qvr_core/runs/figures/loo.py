@@ -6,7 +6,7 @@ Vehtari, Gelman & Gabry (2017); Vehtari, Simpson, Gelman, Yao & Gabry (2024) for
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +21,32 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Loo:
-    """Of each observed element: its expected log predictive density, Pareto k, and effective number of parameters."""
+class Pointwise:
+    """The expected log predictive density of each observation, by whichever estimate."""
 
     names: tuple[str, ...]
     elpd: Array
+
+    @property
+    def total(self) -> float:
+        """elpd of all elements."""
+        return float(self.elpd.sum())
+
+    @property
+    def se(self) -> float:
+        """Its standard error over the elements."""
+        return spread_of_sum(self.elpd)
+
+
+@dataclass(frozen=True)
+class Loo(Pointwise):
+    """With Pareto k of each observed element, −∞ where it was refitted without it, and the effective number of
+    parameters; `exact` says how many were refitted."""
+
     k: Array
     parameters: Array
     draws: int
+    exact: int = 0
 
     @property
     def good(self) -> float:
@@ -50,22 +68,23 @@ class Loo:
     def of(self, steps: Collection[str]) -> Loo:
         """Of the elements of these steps alone."""
         at = np.flatnonzero([step in steps for step in self.steps])
-        return Loo(tuple(self.names[i] for i in at), self.elpd[at], self.k[at], self.parameters[at], self.draws)
+        names = tuple(self.names[i] for i in at)
+        return Loo(names, self.elpd[at], self.k[at], self.parameters[at], self.draws, self.exact)
 
     @property
     def joint(self) -> bool:
         """Whether all data are one observation, which leaves none where it is left out."""
         return len(self.elpd) == 1
 
-    @property
-    def total(self) -> float:
-        """elpd of all elements."""
-        return float(self.elpd.sum())
-
-    @property
-    def se(self) -> float:
-        """Its standard error over the elements."""
-        return spread_of_sum(self.elpd)
+    def refitted(self, exact: Mapping[str, float]) -> Loo:
+        """With the figures of refits without an observation in place of those that its draws were weighted for."""
+        at = [number for number, name in enumerate(self.names) if name in exact]
+        elpd, k, parameters = self.elpd.copy(), self.k.copy(), self.parameters.copy()
+        elpd[at] = [exact[self.names[number]] for number in at]
+        # what the data add to the density of an observation that they hold
+        parameters[at] = (self.parameters + self.elpd)[at] - elpd[at]
+        k[at] = -math.inf
+        return Loo(self.names, elpd, k, parameters, self.draws, len(at))
 
     @property
     def bad(self) -> NDArray[np.intp]:

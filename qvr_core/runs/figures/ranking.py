@@ -1,41 +1,50 @@
-"""Runs ranked by their expected log predictive density, estimated by PSIS-LOO."""
+"""Runs ranked by their expected log predictive density, of one estimate at a time: LOO, or refits of one plan.
+
+Two estimates are never compared with each other: K-fold refits see fewer data than LOO, and groups that are left out
+are harder to predict than single observations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.runs.figures.loo import Loo, loo_of, spread_of_sum
+from qvr_core.runs.figures.loo import Loo, Pointwise, loo_of, spread_of_sum
+from qvr_core.runs.figures.refitted import Refits, asked_by, cross_validations, with_refits
 from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunDirectory
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A run's elpd with its standard error, the effective number of parameters, what it lacks to the best one with the
-    standard error of that difference, and how many of its observations have a Pareto k above `good`."""
+    """A run's elpd with its standard error, what it lacks to the best one with the standard error of that difference;
+    of LOO the effective number of parameters, how many observations have a Pareto k above `good`, and how many were
+    refitted."""
 
     run: str
     elpd: float
     se: float
-    parameters: float
     difference: float
     difference_se: float
     observations: int
-    bad: int
-    good: float
+    parameters: float | None = None
+    bad: int | None = None
+    good: float | None = None
+    exact: int | None = None
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The best first; none where runs have nothing to compare, and `note` says why, or how much it can be trusted."""
+    """The best first; none where runs have nothing to compare, and `note` says why, or how much it can be trusted.
+    `estimate` is what all of them were estimated by."""
 
     rows: tuple[Ranked, ...] = ()
     note: str | None = None
+    estimate: str = "LOO"
 
 
 def ranking(runs: Sequence[RunDirectory]) -> Ranking:
@@ -49,11 +58,8 @@ def ranking(runs: Sequence[RunDirectory]) -> Ranking:
             why = "observes all its data as one, so that no observation can be left out"
             return Ranking(note=f"no predictive accuracy: run {run.run_id} {why}")
         found[run.run_id] = read
-    first, *others = found.items()
-    for name, (_, observed) in others:
-        if not np.array_equal(observed, first[1][1], equal_nan=True):
-            note = f"no predictive accuracy: {first[0]} and {name} observed different data, or in another order"
-            return Ranking(note=note)
+    if (other := _apart({name: observed for name, (_, observed) in found.items()})) is not None:
+        return Ranking(note=f"no predictive accuracy: {other}")
     return ranked({name: loo for name, (loo, _) in found.items()})
 
 
@@ -64,7 +70,7 @@ def _read(run: RunDirectory) -> tuple[Loo, NDArray[np.float32]] | None:
     run.check_posterior()
     tree = read_netcdf(run.posterior, ("posterior", "log_likelihood", "observed_data"))
     loo = loo_of(tree)
-    return None if loo is None else (loo, _observed(tree))
+    return None if loo is None else (with_refits(loo, run, asked_by(run)), _observed(tree))
 
 
 def _observed(tree: Any) -> NDArray[np.float32]:
@@ -108,18 +114,63 @@ def _scored_by_all(each: Sequence[Loo]) -> frozenset[str]:
     return steps if len(kept) == 1 and len(kept.pop()) > 1 else frozenset()
 
 
-def _rows(found: dict[str, Loo]) -> list[Ranked]:
+def _rows(found: Mapping[str, Pointwise]) -> list[Ranked]:
     order = sorted(found, key=lambda name: -found[name].total)
     best = found[order[0]]
-    return [
-        Ranked(
-            run=name, elpd=loo.total, se=loo.se, parameters=float(loo.parameters.sum()),
-            difference=loo.total - best.total, difference_se=spread_of_sum(loo.elpd - best.elpd),
-            observations=len(loo.elpd), bad=len(loo.bad), good=loo.good,
-        )
-        for name in order
-        for loo in (found[name],)
-    ]  # fmt: skip
+    return [_row(name, found[name], best) for name in order]
+
+
+def _row(name: str, one: Pointwise, best: Pointwise) -> Ranked:
+    row = Ranked(
+        run=name, elpd=one.total, se=one.se, difference=one.total - best.total,
+        difference_se=spread_of_sum(one.elpd - best.elpd), observations=len(one.elpd),
+    )  # fmt: skip
+    if not isinstance(one, Loo):
+        return row
+    return replace(row, parameters=float(one.parameters.sum()), bad=len(one.bad), good=one.good, exact=one.exact)
+
+
+def cross_validated(runs: Sequence[RunDirectory]) -> list[Ranking]:
+    """A ranking for each plan of refits that a run has; without rows where another run lacks it, or has other folds.
+    Raises `DamagedFile`, OSError."""
+    found = {run.run_id: cross_validations(run, asked_by(run)) if run.posterior.exists() else {} for run in runs}
+    plans = dict.fromkeys(words for plans in found.values() for words in plans)
+    if plans and (other := _other_data(runs)) is not None:
+        return [Ranking(note=f"no comparison by {words}: {other}", estimate=words) for words in plans]
+    return [_of_plan(words, {name: plans.get(words) for name, plans in found.items()}) for words in plans]
+
+
+def _other_data(runs: Sequence[RunDirectory]) -> str | None:
+    """Which runs did not observe the same."""
+    have = [run for run in runs if run.posterior.exists()]
+    seen = {run.run_id: _observed(read_netcdf(run.posterior, ("observed_data",))) for run in have}
+    return _apart(seen)
+
+
+def _apart(seen: Mapping[str, NDArray[np.float32]]) -> str | None:
+    first, *others = seen.items()
+    for name, observed in others:
+        if not np.array_equal(observed, first[1], equal_nan=True):
+            return f"{first[0]} and {name} observed different data, or in another order"
+    return None
+
+
+def _of_plan(words: str, found: Mapping[str, Refits | None]) -> Ranking:
+    have = {name: one for name, one in found.items() if one is not None}
+    first = next(iter(have))
+    lacking = [name for name in found if name not in have]
+    if lacking:
+        command = have[first].plan.command.replace("RUN", lacking[0])
+        note = f"no comparison by {words}: only {', '.join(have)} has it; `{command}` gives it to {lacking[0]}"
+        return Ranking(note=note, estimate=words)
+    for name, one in have.items():
+        if (one.fold, one.count) != (have[first].fold, have[first].count):
+            why = "leave other observations out together (they have other seeds, or score other observations)"
+            return Ranking(note=f"no comparison by {words}: the folds of {first} and {name} {why}", estimate=words)
+    rows = _rows({name: one.pointwise() for name, one in have.items()})
+    warn = [name for name, one in have.items() if any(refit.divergences for refit in one.done.values())]
+    rough = f"refits of {', '.join(warn)} have divergences" if warn else None
+    return Ranking(tuple(rows), "\n".join(filter(None, (rough, _trust(rows)))) or None, words)
 
 
 def _trust(rows: Sequence[Ranked]) -> str | None:
@@ -127,7 +178,9 @@ def _trust(rows: Sequence[Ranked]) -> str | None:
     told: list[str] = []
     if bad := [row.run for row in rows if row.bad]:
         rough = f"Pareto k is too large in {', '.join(bad)}: those figures are rough"
-        told.append(f"{rough} (`qvr check-fit` says which observations)")
+        told.append(
+            f"{rough} (`qvr check-fit` says which observations, `qvr loo {bad[0]} --exact` refits without them)"
+        )
     close = [row.run for row in rows[1:] if abs(row.difference) < 4 or abs(row.difference) < 2 * row.difference_se]
     if close:
         told.append(f"the difference to {', '.join(close)} is small: less than 4, or than twice its standard error")
