@@ -11,7 +11,7 @@ Numbers = Sequence[float]
 
 def log(x: float) -> float:
     """The logarithm, −∞ of 0 and NaN of a negative number."""
-    return math.log(x) if x > 0.0 else -INF if x == 0.0 else math.nan
+    return x.log if isinstance(x, Power | Chance) else math.log(x) if x > 0.0 else -INF if x == 0.0 else math.nan
 
 
 def exp(x: float) -> float:
@@ -25,13 +25,18 @@ def sigmoid(x: float) -> float:
 
 
 class Chance(float):
-    """A probability with what is left of 1, which has all its digits where it is written `sigmoid(x)`."""
+    """A probability with what is left of 1, and their logarithms: they have all their digits where it is written
+    `sigmoid(x)`."""
 
     rest: float
+    log: float
+    log_rest: float
 
     def __new__(cls, logit: float) -> Chance:
         made = float.__new__(cls, sigmoid(logit))
         made.rest = sigmoid(-logit)
+        made.log = -softplus(-logit)
+        made.log_rest = -softplus(logit)
         return made
 
 
@@ -42,7 +47,18 @@ def rest(p: float) -> float:
 
 def log_rest(p: float) -> float:
     """log(1 − p)."""
-    return log(p.rest) if isinstance(p, Chance) else math.log1p(-p) if p < 1.0 else -INF
+    return p.log_rest if isinstance(p, Chance) else math.log1p(-p) if p < 1.0 else -INF
+
+
+class Power(float):
+    """A positive number that is written `exp(x)`, with its logarithm, which has all its digits where it has none."""
+
+    log: float
+
+    def __new__(cls, x: float) -> Power:
+        made = float.__new__(cls, exp(x))
+        made.log = x
+        return made
 
 
 def softplus(x: float) -> float:

@@ -15,7 +15,9 @@ from scipy import special
 
 from tests.generator.elementary import (
     INF,
+    Chance,
     Numbers,
+    Power,
     exp,
     log,
     log_beta,
@@ -124,7 +126,9 @@ def _log_between(a: float, b: float) -> float:
 
 
 def _binomial(x: float, n: float, p: float) -> float:
-    return log_choose(n, x) + times_log(x, p) + times_log(n - x, rest(p)) if 0 <= x <= n else -INF
+    if not 0 <= x <= n:
+        return -INF
+    return log_choose(n, x) + times_log(x, p) + (0.0 if x == n else (n - x) * log_rest(p))
 
 
 def _negative_binomial(x: float, r: float, p: float) -> float:
@@ -135,7 +139,7 @@ def _negative_binomial(x: float, r: float, p: float) -> float:
 def _by_mean(mean: float, dispersion: float) -> tuple[float, float]:
     """Total and probs of a NegativeBinomial."""
     total = 1.0 / dispersion
-    return total, mean / (mean + total)
+    return total, Chance(log(mean) - math.log(total))
 
 
 def _poisson(x: float, rate: float) -> float:
@@ -359,8 +363,7 @@ def _table() -> list[Family]:
         family("Poisson", (("rate", "positive"),), "count", _count(_poisson),
                _counted(poisson_lower, 0.0), _counted(poisson_upper, 1.0), discrete=True),
         family("Poisson", (("log_rate", "real"),), "count",
-               _count(lambda x, e: x * e - exp(e) - math.lgamma(x + 1.0)),
-               _counted(lambda x, e: poisson_lower(x, exp(e)), 0.0),
+               _count(lambda x, e: _poisson(x, Power(e))), _counted(lambda x, e: poisson_lower(x, exp(e)), 0.0),
                _counted(lambda x, e: poisson_upper(x, exp(e)), 1.0), placed=False, discrete=True),
         family("NegativeBinomial", (("total", "positive"), ("probs", "unit")), "count", _count(_negative_binomial),
                _counted(negative_lower, 0.0), _counted(negative_upper, 1.0), discrete=True),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 
-from tests.generator.elementary import Chance, logsumexp
+from tests.generator.elementary import Chance, Power, logsumexp
 from tests.generator.expressions import Call, Def, Expr
 from tests.generator.limits import limited
 from tests.generator.sets import Place, Table, places
@@ -238,6 +238,8 @@ class Interpreter:
             found = each.value(self)
             # a probability of which rounding left 0 or 1 says nothing
             return found if 0.0 < found < 1.0 else math.nan
+        if kind == "positive" and isinstance(each, Call) and each.function == "exp" and not declared:
+            return Power(each.arguments[0].value(self))
         return each.values(self) if isinstance(each, Vec) else each.value(self)  # pyright: ignore[reportReturnType]
 
     def _density(self, draw: Draw, x: float) -> float:

@@ -8,20 +8,23 @@ from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.counts import (
+    BY_LOG_RATE,
     POISSON,
     bernoulli_draw,
     poisson_counts,
     poisson_draw,
     poisson_log_prob,
     poisson_tails,
+    rate_and_log,
     whole,
 )
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, zero_or
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
-from qvr_core.runtime.families.links import HeadPlan, Params, positive
+from qvr_core.runtime.families.links import HeadPlan, Params, elementwise, positive
 from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, TRIALS, positive_parameter
+from qvr_core.runtime.families.parametrisations import logarithm
 from qvr_core.runtime.families.random_draws import Shape, standard_gamma
 from qvr_core.semantics.language.family import Family, Parameter
 
@@ -35,6 +38,7 @@ GATE = Parameter("gate", constraint="unit", alternatives=(("gate_logits", "real"
 BY_MEAN = {
     "dispersion": lambda dispersion, before: dispersion.reciprocal(),
     "mean": lambda mean, before: mean.log() - before[-1].log(),
+    logarithm("mean"): lambda log_mean, before: log_mean - before[-1].log(),
 }
 
 
@@ -149,16 +153,18 @@ def _zero_inflated(value: Tensor, gate_logits: Tensor, density: Tensor) -> Tenso
     return arrays.where(value == 0, arrays.logaddexp(F.logsigmoid(gate_logits), open_), open_)
 
 
-def zero_inflated_poisson_draw(shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor) -> Tensor:
-    return _gated(bernoulli_draw(shape, generator, gate_logits), poisson_draw(shape, generator, rate))
+def zero_inflated_poisson_draw(
+    shape: Shape, generator: Generator | None, gate_logits: Tensor, rate: Tensor, log_rate: Tensor
+) -> Tensor:
+    return _gated(bernoulli_draw(shape, generator, gate_logits), poisson_draw(shape, generator, rate, log_rate))
 
 
-def zero_inflated_poisson_log_prob(value: Tensor, gate_logits: Tensor, rate: Tensor) -> Tensor:
-    return _zero_inflated(value, gate_logits, poisson_log_prob(value, rate))
+def zero_inflated_poisson_log_prob(value: Tensor, gate_logits: Tensor, rate: Tensor, log_rate: Tensor) -> Tensor:
+    return _zero_inflated(value, gate_logits, poisson_log_prob(value, rate, log_rate))
 
 
-def zero_inflated_poisson_tails(value: Tensor, gate_logits: Tensor, rate: Tensor) -> Tails:
-    return zero_or(poisson_tails(value, rate), F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
+def zero_inflated_poisson_tails(value: Tensor, gate_logits: Tensor, rate: Tensor, log_rate: Tensor) -> Tails:
+    return zero_or(poisson_tails(value, rate, log_rate), F.logsigmoid(-gate_logits), F.logsigmoid(gate_logits))
 
 
 def _zero_inflated_between(lower: Tensor, upper: Tensor, gate_logits: Tensor, counted: Tensor) -> Tensor:
@@ -169,8 +175,15 @@ def _zero_inflated_between(lower: Tensor, upper: Tensor, gate_logits: Tensor, co
     return arrays.where(zero, both, open_)
 
 
-def zero_inflated_poisson_between(lower: Tensor, upper: Tensor, gate_logits: Tensor, rate: Tensor) -> Tensor:
-    return _zero_inflated_between(lower, upper, gate_logits, POISSON.log_between(lower, upper, rate))
+def zero_inflated_poisson_between(
+    lower: Tensor, upper: Tensor, gate_logits: Tensor, rate: Tensor, log_rate: Tensor
+) -> Tensor:
+    return _zero_inflated_between(lower, upper, gate_logits, POISSON.log_between(lower, upper, rate, log_rate))
+
+
+def _zero_inflated_poisson_link(head: HeadPlan, raw: Tensor) -> Params:
+    gate_logits, rate = elementwise(head, raw)
+    return gate_logits, *rate_and_log(rate)
 
 
 ZERO_INFLATED_POISSON = RuntimeFamily(
@@ -184,6 +197,9 @@ ZERO_INFLATED_POISSON = RuntimeFamily(
     zero_inflated_poisson_log_prob,
     draw=zero_inflated_poisson_draw,
     reparameterised=False,
+    link=_zero_inflated_poisson_link,
+    conversions=BY_LOG_RATE,
+    twice="rate",
     tails=zero_inflated_poisson_tails,
     between=zero_inflated_poisson_between,
 )

@@ -10,8 +10,9 @@ from qvr_core.runtime.families.cumulative.incomplete import beta_tails, gamma_ta
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, upper_first
 from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
-from qvr_core.runtime.families.links import HeadPlan, Params
+from qvr_core.runtime.families.links import HeadPlan, Params, elementwise
 from qvr_core.runtime.families.parameters import COUNT, HIGH, LOW, PROBS, RATE, TRIALS
+from qvr_core.runtime.families.parametrisations import logarithm
 from qvr_core.runtime.families.random_draws import Shape, open_uniforms
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.semantics.language.family import Family, Support
@@ -114,7 +115,21 @@ GEOMETRIC = RuntimeFamily(
 )
 
 
-def poisson_draw(shape: Shape, generator: Generator | None, rate: Tensor) -> Tensor:
+def rate_and_log(rate: Tensor) -> tuple[Tensor, Tensor]:
+    """A rate and its logarithm, which has no gradient at 0, where it is −∞."""
+    none = rate == 0.0
+    return rate, arrays.where(none, -arrays.inf, arrays.where(none, 1.0, rate).log())
+
+
+# A Poisson has its rate in two forms: the rate underflows where its logarithm counts, and 0 has no logarithm.
+BY_LOG_RATE = {
+    "rate": lambda rate, before: rate_and_log(rate),
+    "log_rate": lambda log_rate, before: (log_rate.exp(), log_rate),
+    logarithm("rate"): lambda log_rate, before: (log_rate.exp(), log_rate),
+}
+
+
+def poisson_draw(shape: Shape, generator: Generator | None, rate: Tensor, log_rate: Tensor) -> Tensor:
     return poisson_counts(rate.detach().expand(shape), generator)
 
 
@@ -124,17 +139,22 @@ def poisson_counts(rate: Tensor, generator: Generator | None) -> Tensor:
     return arrays.where(rate > most, 2.0**63, arrays.poisson(rate.clamp(max=most), generator=generator))
 
 
-def poisson_log_prob(value: Tensor, rate: Tensor) -> Tensor:
+def poisson_log_prob(value: Tensor, rate: Tensor, log_rate: Tensor) -> Tensor:
     y = value.to(rate.dtype)
     ok = whole(y)
     y = arrays.where(ok, y, 0.0)
-    return inside(ok, arrays.xlogy(y, rate) - rate - arrays.lgamma(y + 1.0))
+    # nothing that is counted adds nothing, even where the rate is 0
+    return inside(ok, arrays.where(y == 0.0, 0.0, y * log_rate) - rate - arrays.lgamma(y + 1.0))
 
 
-def poisson_tails(value: Tensor, rate: Tensor) -> Tails:
+def poisson_tails(value: Tensor, rate: Tensor, log_rate: Tensor) -> Tails:
     """P(X ≤ k) = Q(k + 1, rate)."""
-    lower, upper = gamma_tails(value + 1.0, rate)
+    lower, upper = gamma_tails(value + 1.0, rate, log_rate)
     return upper, lower
+
+
+def poisson_link(head: HeadPlan, raw: Tensor) -> Params:
+    return rate_and_log(*elementwise(head, raw))
 
 
 POISSON = RuntimeFamily(
@@ -149,8 +169,10 @@ POISSON = RuntimeFamily(
     draw=poisson_draw,
     reparameterised=False,
     tails=poisson_tails,
-    conversions={"log_rate": lambda log_rate, before: log_rate.exp()},
-    mean=lambda rate: rate,
+    link=poisson_link,
+    conversions=BY_LOG_RATE,
+    twice="rate",
+    mean=lambda rate, log_rate: rate,
 )
 
 

@@ -52,8 +52,8 @@ class RuntimeFamily:
     all their digits (`tails.from_smaller`); of a discrete family the least whole number up to which so much lies.
     None where it has no closed form.
 
-    `conversions` make a parameter of what may be given in its place under another name, beyond probabilities and
-    covariances.
+    `conversions` make a parameter of what may be given in its place under another name, or of its `logarithm`, beyond
+    probabilities and covariances.  The parameter `twice` has two forms, which stand beside each other.
     """
 
     facts: Family
@@ -71,6 +71,7 @@ class RuntimeFamily:
     bijector: str | None = None
     """The kind of support whose bijector moves a draw, where the facts do not say it."""
     conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
+    twice: str | None = None
     standardised: Standardised | None = None
     """How a draw comes from a standardised one, for `[noncentred]`; None where it cannot."""
     mean: Callable[..., Tensor] | None = None
@@ -94,6 +95,12 @@ class RuntimeFamily:
     @property
     def noise(self) -> str:
         return self.facts.noise
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Those of the runtime's parameters."""
+        own = [parameter for parameter in self.facts.parameters if not parameter.sizes]
+        return tuple(one.rank for one in own for _ in range(1 + (one.name == self.twice)))
 
     def canonical(self, arguments: Mapping[str, Tensor]) -> Params:
         """Arguments by the names of their parameters, or of other parametrisations, in the runtime's form."""

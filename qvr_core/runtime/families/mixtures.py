@@ -119,6 +119,11 @@ class MixtureFamily(RuntimeFamily):
 
     components: tuple[RuntimeFamily, ...] = ()
 
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Those of the runtime's parameters."""
+        return (1, *(rank for component in self.components for rank in component.ranks))
+
     def canonical(self, arguments: Mapping[str, Tensor]) -> Params:
         """Each component's arguments in its own form, behind the logits of the weights."""
         like = next(iter(arguments.values()))
@@ -143,7 +148,7 @@ def _named(arguments: Mapping[str, Tensor], component: int | None) -> dict[str, 
 def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
     """The mixture of some families on one support."""
     parts = tuple(components)
-    counts = [sum(not one.sizes for one in part.facts.parameters) for part in parts]
+    counts = [len(part.ranks) for part in parts]
     facts = mixture_of([part.facts for part in parts])
 
     def cut(parameters: Params) -> list[Params]:
@@ -191,6 +196,9 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
         log_prob,
         draw=draw,
         reparameterised=False,  # a component is chosen
+        conversions={
+            f"{name}_{at}": convert for at, part in enumerate(parts, 1) for name, convert in part.conversions.items()
+        },
         noise_event=lambda parameters, event: parts[0].noise_event(cut(parameters[1:])[0] if parameters else (), event),
         categories=categories if all(part.categories for part in parts) else None,
         log_table=log_table if all(part.log_table for part in parts) else None,

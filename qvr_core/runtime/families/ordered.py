@@ -26,12 +26,11 @@ class OrderedFamily(RuntimeFamily):
 
 def ordered(family: RuntimeFamily, size: int) -> RuntimeFamily:
     """The family of ascending vectors of `size` draws; `family` is one of single real numbers."""
-    ranks = [parameter.rank for parameter in family.facts.parameters if not parameter.sizes]
     log_orders = math.lgamma(size + 1)
 
     def each(parameters: Params) -> Params:
         """The parameters with an axis of length 1 for the entries."""
-        return tuple(p.unsqueeze(-1 - rank) for p, rank in zip(parameters, ranks, strict=True))
+        return tuple(p.unsqueeze(-1 - rank) for p, rank in zip(parameters, family.ranks, strict=True))
 
     def log_prob(value: Tensor, *parameters: Tensor) -> Tensor:
         ascends = (value[..., 1:] > value[..., :-1]).all(-1)

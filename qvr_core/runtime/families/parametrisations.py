@@ -11,8 +11,14 @@ from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.semantics.language.family import Family, Parameter
 
-Conversion = Callable[[Tensor, Sequence[Tensor]], Tensor]
-"""What makes a parameter of another one that stands in its place, given the parameters in front of it."""
+Conversion = Callable[[Tensor, Sequence[Tensor]], Tensor | tuple[Tensor, Tensor]]
+"""What makes a parameter of another one that stands in its place, given the parameters in front of it; both forms of
+one that has two."""
+
+
+def logarithm(name: str) -> str:
+    """How the argument of this name is called where its logarithm is given: no program can write it."""
+    return f"log of {name}"
 
 
 def canonical(
@@ -23,14 +29,15 @@ def canonical(
     for parameter in family.parameters:
         if parameter.sizes:
             continue
-        if parameter.name in arguments:
-            made.append(_converted(family, parameter, arguments[parameter.name]))
-            continue
-        alternative = next((alt for alt, _ in parameter.alternatives if alt in arguments), None)
-        if alternative is not None:
-            given = arguments[alternative]
-            convert = conversions.get(alternative)
-            made.append(_alternative(alternative, given) if convert is None else convert(given, made))
+        names = (parameter.name, *dict(parameter.alternatives))
+        name = next((each for one in names for each in (one, logarithm(one)) if each in arguments), None)
+        if name in conversions:
+            found = conversions[name](arguments[name], made)
+            made.extend(found if isinstance(found, tuple) else (found,))
+        elif name == parameter.name:
+            made.append(_converted(family, parameter, arguments[name]))
+        elif name is not None:
+            made.append(_alternative(name, arguments[name]))
         elif parameter.default is not None:
             like = next(iter(arguments.values()), None)
             made.append(arrays.as_tensor(parameter.default, dtype=like.dtype if like is not None else None))

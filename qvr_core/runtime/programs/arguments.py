@@ -12,6 +12,7 @@ from functools import reduce
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families import RuntimeFamily
+from qvr_core.runtime.families.parametrisations import logarithm
 from qvr_core.runtime.families.soundness import asked, unsound
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
@@ -109,7 +110,7 @@ class Arguments:
         self.where = where
         self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
         named = [(_parameter(self.family, name), name, expr) for name, expr in draw.args]
-        self.items = [Argument(p, *_as_logits(p, name, expr), parts) for p, name, expr in named if not p.sizes]
+        self.items = [Argument(p, *_as_computed(family, p, name, expr), parts) for p, name, expr in named if not p.sizes]
         self.constraints = {p.name: p.constraint for p in self.family.facts.parameters}
         self.by_data = any(is_data(expr.type) for _, expr in draw.args)
         """True where only data tell the shape of an argument."""
@@ -179,20 +180,24 @@ def _parameter(family: RuntimeFamily, name: str) -> Parameter:
     return next(p for p in family.facts.parameters if name == p.name or name in dict(p.alternatives))
 
 
-def _as_logits(parameter: Parameter, name: str, expr: Expr) -> tuple[str, Expr]:
+def _as_computed(family: RuntimeFamily, parameter: Parameter, name: str, expr: Expr) -> tuple[str, Expr]:
     """An argument as it is computed: a probability that is written `sigmoid(x)` is given by its logit x, from which
-    nothing is lost where rounding makes it 1."""
-    logits = next((other for other, _ in parameter.alternatives if other.endswith("logits")), None)
-    x = _within_sigmoid(expr)
-    return (name, expr) if name != parameter.name or logits is None or x is None else (logits, x)
+    nothing is lost where rounding makes it 1, and a rate that is written `exp(x)` by its logarithm."""
+    logits = next((other for other, _ in parameter.alternatives if "logits" in other.split("_")), None)
+    probability = name == parameter.name and parameter.constraint == "unit" and logits is not None
+    if probability and (x := _within("sigmoid", expr)) is not None:
+        return logits, x
+    if logarithm(name) in family.conversions and (x := _within("exp", expr)) is not None:
+        return logarithm(name), x
+    return name, expr
 
 
-def _within_sigmoid(expr: Expr) -> Expr | None:
-    """The x of `sigmoid(x)`, its axes where those of the expression are; None of anything else."""
+def _within(function: str, expr: Expr) -> Expr | None:
+    """The x of `function(x)`, its axes where those of the expression are; None of anything else."""
     if isinstance(expr, Arrange):
-        x = _within_sigmoid(expr.base)
+        x = _within(function, expr.base)
         return None if x is None else replace(expr, base=x)
-    if isinstance(expr, Builtin) and ALIASES.get(expr.function, expr.function) == "sigmoid":
+    if isinstance(expr, Builtin) and ALIASES.get(expr.function, expr.function) == function:
         return expr.args[0]
     return None
 

@@ -262,7 +262,8 @@ def test_intervals():
     assert log_mass(1.0, 1.0) == log_mass(2.0, 1.0) == -math.inf
     assert log_mass(1.0, 1.0 + 1e-12) == pytest.approx(reference.logpdf(1.0) + math.log(1.0 + 1e-12 - 1.0), rel=1e-8)
     poisson = RUNTIME_FAMILIES["Poisson"]
-    given = poisson.log_between(torch.tensor(2.0), torch.tensor(5.0), torch.tensor(4.5, dtype=torch.float64))
+    rate = poisson.canonical({"rate": torch.tensor(4.5, dtype=torch.float64)})
+    given = poisson.log_between(torch.tensor(2.0), torch.tensor(5.0), *rate)
     assert given.item() == pytest.approx(math.log(st.poisson(4.5).pmf([3, 4, 5]).sum()), rel=1e-10)
 
 
@@ -309,5 +310,5 @@ def test_between_two_components_of_a_mixture():
     assert made == pytest.approx(math.log(wanted), rel=1e-12)
     for low, high in ((-1, 3), (0, 3), (2, 7)):
         counted = sum(0.7 * st.poisson(50.0).pmf(k) for k in range(low + 1, high + 1)) + (0.3 if low < 0 else 0.0)
-        made = zeros.log_between(*given(float(low), float(high), math.log(0.3 / 0.7), 50.0)).item()
+        made = zeros.log_between(*given(float(low), float(high), math.log(0.3 / 0.7), 50.0, math.log(50.0))).item()
         assert made == pytest.approx(math.log(counted), rel=1e-12)

@@ -90,7 +90,7 @@ def test_a_search_looks_only_at_draws_that_are_not_done(name, given):
 
 @pytest.mark.parametrize("name", ["Normal", "StudentT", "Poisson"])
 def test_where_nothing_lies_between_the_bounds_there_is_no_draw(name):
-    given = {"Normal": (0.0, 1.0), "StudentT": (3.0, 0.0, 1.0), "Poisson": (2.0,)}[name]
+    given = {"Normal": (0.0, 1.0), "StudentT": (3.0, 0.0, 1.0), "Poisson": (2.0, math.log(2.0))}[name]
     low = torch.tensor([1.0, 2.5], dtype=torch.float64)
     high = torch.tensor([3.0, 2.4], dtype=torch.float64)
     noise = torch.full((2,), 0.5, dtype=torch.float64)

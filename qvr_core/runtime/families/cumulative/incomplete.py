@@ -32,27 +32,30 @@ def _log_integral(log_integrand: Callable[[Tensor], Tensor], slope: Tensor, curv
     return arrays.logsumexp(log_integrand(width * nodes) + weights, -1) + width.squeeze(-1).log()
 
 
-def gamma_tails(a: Tensor, x: Tensor) -> Tails:
-    """(log P(a, x), log Q(a, x)), the regularised incomplete gamma functions, for a > 0 and 0 < x < ∞.
+def gamma_tails(a: Tensor, x: Tensor, log_x: Tensor | None = None) -> Tails:
+    """(log P(a, x), log Q(a, x)), the regularised incomplete gamma functions, for a > 0 and 0 < x < ∞; given log x
+    also where x is too small or too large for a number.
 
     Q(a, x) is, with t = x + s, x^(a−1) e^(−x) / Γ(a) · ∫ (1 + s/x)^(a−1) e^(−s) ds.  P(a, x) is
     x^a e^(−x) / Γ(a + 1) + P(a + 1, x), and with t = x e^(−s) the latter is
     x^(a+1) e^(−x) / Γ(a + 1) · ∫ e^(−(a+1) s − x (e^(−s) − 1)) ds.
     """
-    a, x = arrays.broadcast_tensors(a.double(), x.double())
+    a, x, log_x = arrays.broadcast_tensors(a.double(), x.double(), x.double().log() if log_x is None else log_x.double())
     upper = x > a.clamp(min=1.0)
     wide = upper.unsqueeze(-1)
 
     def integrand(s: Tensor) -> Tensor:
         rise, size = (a - 1.0).unsqueeze(-1), x.unsqueeze(-1)
-        return arrays.where(wide, rise * arrays.log1p(s / size) - s, -(rise + 2.0) * s - size * arrays.expm1(-s))
+        # each formula sees only its own side: a small x divides nothing, a large one multiplies nothing
+        large, small = arrays.where(wide, size, 1.0), arrays.where(wide, 1.0, size)
+        return arrays.where(wide, rise * arrays.log1p(s / large) - s, -(rise + 2.0) * s - small * arrays.expm1(-s))
 
     slope = arrays.where(upper, 1.0 - (a - 1.0) / x, a + 1.0 - x)
     curvature = arrays.where(upper, (a - 1.0).clamp(min=0.0) / x.square(), x)
     integral = _log_integral(integrand, slope, curvature)
-    lower = arrays.log1p(arrays.where(upper, 0.0, integral).exp() * x)
-    smaller = arrays.where(upper, integral + a.log() - x.log(), lower)
-    return _sided(upper, smaller + a * x.log() - x - arrays.lgamma(a + 1.0))
+    lower = arrays.log1p(arrays.where(upper, 0.0, integral).exp() * arrays.where(upper, 0.0, x))
+    smaller = arrays.where(upper, integral + a.log() - log_x, lower)
+    return _sided(upper, smaller + a * log_x - x - arrays.lgamma(a + 1.0))
 
 
 def beta_tails(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tails:

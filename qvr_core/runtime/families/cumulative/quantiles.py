@@ -26,8 +26,7 @@ def truncated_draw(
 
     `noise` is uniform, one number a draw; everything else broadcasts to it.  NaN where nothing lies between the bounds.
     """
-    ranks = [parameter.rank for parameter in family.facts.parameters if not parameter.sizes]
-    wide = [_each(parameter, noise, rank) for parameter, rank in zip(parameters, ranks, strict=True)]
+    wide = [_each(parameter, noise, rank) for parameter, rank in zip(parameters, family.ranks, strict=True)]
     left, right = (
         _each(noise.new_tensor(open_end) if end is None else end, noise, 0).double()
         for end, open_end in ((low, -math.inf), (high, math.inf))

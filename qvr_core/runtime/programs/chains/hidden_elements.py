@@ -178,8 +178,8 @@ class ObservedElements(Reader):
         shape = (frame.rows, *self.sizes)
         now, before = flat[:, place].reshape(shape), flat[:, (place - 1).clamp(min=0)].reshape(shape)
         picked: list[Tensor] = []
-        ranks = [parameter.rank for parameter in site.family.facts.parameters if not parameter.sizes]
-        for parameter, event in zip(site.arguments.canonical(aligned, len(self.sizes) + 2), ranks, strict=True):
+        given = site.arguments.canonical(aligned, len(self.sizes) + 2)
+        for parameter, event in zip(given, site.family.ranks, strict=True):
             own = (1, 1, *parameter.shape)[-2 - event :]
             picked.append(_at(parameter.expand(*shape, *own), before, now))
         parameters = tuple(picked)
