@@ -31,10 +31,10 @@ def canonical(
             continue
         names = (parameter.name, *dict(parameter.alternatives))
         name = next((each for one in names for each in (one, logarithm(one)) if each in arguments), None)
-        if name in conversions:
+        if name is not None and name in conversions:
             found = conversions[name](arguments[name], made)
             made.extend(found if isinstance(found, tuple) else (found,))
-        elif name == parameter.name:
+        elif name is not None and name == parameter.name:
             made.append(_converted(family, parameter, arguments[name]))
         elif name is not None:
             made.append(_alternative(name, arguments[name]))

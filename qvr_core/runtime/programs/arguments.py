@@ -110,7 +110,9 @@ class Arguments:
         self.where = where
         self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
         named = [(_parameter(self.family, name), name, expr) for name, expr in draw.args]
-        self.items = [Argument(p, *_as_computed(family, p, name, expr), parts) for p, name, expr in named if not p.sizes]
+        self.items = [
+            Argument(p, *_as_computed(family, p, name, expr), parts) for p, name, expr in named if not p.sizes
+        ]
         self.constraints = {p.name: p.constraint for p in self.family.facts.parameters}
         self.by_data = any(is_data(expr.type) for _, expr in draw.args)
         """True where only data tell the shape of an argument."""
@@ -184,12 +186,11 @@ def _as_computed(family: RuntimeFamily, parameter: Parameter, name: str, expr: E
     """An argument as it is computed: a probability that is written `sigmoid(x)` is given by its logit x, from which
     nothing is lost where rounding makes it 1, and a rate that is written `exp(x)` by its logarithm."""
     logits = next((other for other, _ in parameter.alternatives if "logits" in other.split("_")), None)
-    probability = name == parameter.name and parameter.constraint == "unit" and logits is not None
-    if probability and (x := _within("sigmoid", expr)) is not None:
-        return logits, x
-    if logarithm(name) in family.conversions and (x := _within("exp", expr)) is not None:
-        return logarithm(name), x
-    return name, expr
+    if name == parameter.name and parameter.constraint == "unit" and logits is not None:
+        x = _within("sigmoid", expr)
+        return (name, expr) if x is None else (logits, x)
+    x = _within("exp", expr) if logarithm(name) in family.conversions else None
+    return (name, expr) if x is None else (logarithm(name), x)
 
 
 def _within(function: str, expr: Expr) -> Expr | None:

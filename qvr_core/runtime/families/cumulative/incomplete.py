@@ -40,7 +40,8 @@ def gamma_tails(a: Tensor, x: Tensor, log_x: Tensor | None = None) -> Tails:
     x^a e^(−x) / Γ(a + 1) + P(a + 1, x), and with t = x e^(−s) the latter is
     x^(a+1) e^(−x) / Γ(a + 1) · ∫ e^(−(a+1) s − x (e^(−s) − 1)) ds.
     """
-    a, x, log_x = arrays.broadcast_tensors(a.double(), x.double(), x.double().log() if log_x is None else log_x.double())
+    log_of_x = x.double().log() if log_x is None else log_x.double()
+    a, x, log_of_x = arrays.broadcast_tensors(a.double(), x.double(), log_of_x)
     upper = x > a.clamp(min=1.0)
     wide = upper.unsqueeze(-1)
 
@@ -54,8 +55,8 @@ def gamma_tails(a: Tensor, x: Tensor, log_x: Tensor | None = None) -> Tails:
     curvature = arrays.where(upper, (a - 1.0).clamp(min=0.0) / x.square(), x)
     integral = _log_integral(integrand, slope, curvature)
     lower = arrays.log1p(arrays.where(upper, 0.0, integral).exp() * arrays.where(upper, 0.0, x))
-    smaller = arrays.where(upper, integral + a.log() - log_x, lower)
-    return _sided(upper, smaller + a * log_x - x - arrays.lgamma(a + 1.0))
+    smaller = arrays.where(upper, integral + a.log() - log_of_x, lower)
+    return _sided(upper, smaller + a * log_of_x - x - arrays.lgamma(a + 1.0))
 
 
 def beta_tails(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tails:
