@@ -41,6 +41,11 @@ LINES = {
         "let v[t : Time] = where(y[t] < a, a * tanh(v[t - 1]), 0.3 * y[t] * v[t - 1]^2 + 0.2) from 0.5",
         "v",
     ),
+    "a choice by a number": ("let v[t : Time] = tanh(v[t - 1]) + where(0.3 * v[t - 1], a * v[t - 1], 2.0) from a", "v"),
+    "a choice by a given number": (
+        "let v[t : Time] = where(floor(a * y[t]), tanh(v[t - 1]), v[t - 1]^2 / 9) from a",
+        "v",
+    ),
     "all comparisons": (
         "let v[t : Time] = a * tanh(v[t - 1]) + (v[t - 1] >= y[t]) - (0.5 * v[t - 1] <= a) + (v[t - 1] == 1.0) "
         "+ 0.5 * (v[t - 1] != 0.3) - 0.2 * (y[t] < v[t - 1]) from 1.0",

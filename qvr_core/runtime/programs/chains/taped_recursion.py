@@ -30,6 +30,7 @@ from qvr_core.semantics.types.walk import operands, walk
 LONGEST = 400
 """Operations of the longest tape."""
 MOST_POWER = 8
+_COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne"})
 
 
 @dataclass(frozen=True)
@@ -301,6 +302,20 @@ class _Writer:
         kept = self._binary("mul", condition, first)
         return self._binary("add", kept, self._binary("mul", self._binary("sub", 1.0, condition), second))
 
+    def _truth(self, expr: Expr, condition: Operand) -> Operand:
+        """1 or 0 of a condition: any number but 0 is true."""
+        while isinstance(expr, Arrange):
+            expr = expr.base
+        if not isinstance(condition, int) or (isinstance(expr, Builtin) and canonical(expr.function) in _COMPARISONS):
+            return condition
+        # what is no number stays so, and is left to what goes element by element
+        return self._binary("add", self._differs(condition, 0.0), self._binary("mul", condition, 0.0))
+
+    def _differs(self, left: Operand, right: Operand) -> int:
+        """1 where two numbers are not the same, else 0."""
+        below, above = self._compared("le", left, right), self._compared("ge", left, right)
+        return self._binary("sub", 1.0, self._binary("mul", below, above))
+
     def _compared(self, function: str, left: Operand, right: Operand) -> int:
         """1 where it is so, else 0."""
         if function in ("lt", "ge"):
@@ -312,13 +327,12 @@ class _Writer:
         values = [self.operand(arg, axes) for arg in args]
         match name, values:
             case "where", [condition, first, second]:
-                return self._choice(condition, first, second)
+                return self._choice(self._truth(args[0], condition), first, second)
             case "gt" | "lt" | "ge" | "le", [left, right]:
                 return self._compared(name, left, right)
             case "eq" | "ne", [left, right]:
-                below, above = self._compared("le", left, right), self._compared("ge", left, right)
-                both = self._binary("mul", below, above)
-                return both if name == "eq" else self._binary("sub", 1.0, both)
+                apart = self._differs(left, right)
+                return apart if name == "ne" else self._binary("sub", 1.0, apart)
             case "neg", [operand]:
                 return self._binary("mul", operand, -1.0)
             case "div", [left, float(number)] if number:
