@@ -271,6 +271,24 @@ def greatest_shift(expr: Expr, time: Binder, begun: Mapping[str, Begun]) -> int:
     return max((back for _, back in shifts(expr, time, begun)), default=0)
 
 
+def lags_of(names: Sequence[str], bodies: Sequence[Expr], time: Binder, begun: Mapping[str, Begun]) -> tuple[int, ...]:
+    """How many first elements each name of a recursion has: how far back it is read, or what its own elements read of
+    others.  Empty where nothing reads an earlier element."""
+    found = dict.fromkeys(names, 0)
+    for name, body in zip(names, bodies, strict=True):
+        for read, back in shifts(body, time, begun):
+            begins = read if read in found else name
+            found[begins] = max(found[begins], back)
+    least = min((lag for lag in found.values() if lag), default=0)
+    return tuple(lag or least for lag in found.values()) if least else ()
+
+
+def begun_apart(names: Sequence[str], lags: Sequence[int], at: int) -> dict[str, Begun]:
+    """Where the names of a recursion begin; `at` is the axis of its time.  Empty where all begin together."""
+    least = min(lags, default=0)
+    return {n: Begun(at, lag, lag - least) for n, lag in zip(names, lags, strict=True)} if len(set(lags)) > 1 else {}
+
+
 def without_time(context: Context) -> Context:
     """What the first elements of a chain may read."""
     return replace(

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from tests.generator.expressions import Expr, Num, Reduce, Ref
+from tests.generator.expressions import Compare, Expr, Num, Reduce, Ref
+from tests.generator.scope import Begun, begun_apart, greatest_shift, lags_of
 from tests.generator.sets import Set, Table
-from tests.generator.steps import Case, Marginalize, Step
+from tests.generator.steps import Case, Let, Marginalize, Site, Step
 from tests.generator.vectors import Items, Vec
 
 MOST = 250
@@ -32,6 +33,43 @@ def shrunk(case: Case, fails: Callable[[Case], bool]) -> Case:
 
 def candidates(case: Case) -> Iterator[Case]:
     """Cases that are a little smaller."""
+    return (again for smaller in _smaller(case) if (again := relagged(smaller)) is not None)
+
+
+def relagged(case: Case) -> Case | None:
+    """A case whose recursions and chains have the first elements that are asked for; None where they lack some."""
+    begun: dict[str, Begun] = {}
+    steps: list[Step] = []
+    for step in case.steps:
+        inner = step.block if isinstance(step, Marginalize) else (step,)
+        made = [_relagged(each, begun) for each in inner]
+        kept = tuple(each for each in made if each is not None)
+        if len(kept) < len(made):
+            return None
+        steps += [replace(step, block=kept)] if isinstance(step, Marginalize) else kept
+    return case.changed(steps=tuple(steps))
+
+
+def _relagged(step: Step, begun: dict[str, Begun]) -> Step | None:
+    """One step; `begun` gets where the names of a recursion begin."""
+    if not isinstance(step, Let | Site) or step.time is None:
+        return step
+    if isinstance(step, Site):
+        lag = max((greatest_shift(each, step.time, begun) for each in step.draw.arguments), default=0)
+        if not lag:
+            return replace(step, start=(), time=None, lag=0)
+        return None if 1 < len(step.start) < lag else replace(step, start=step.start[:lag], lag=lag)
+    lags = lags_of(step.names, step.bodies, step.time, begun)
+    if not lags:
+        return replace(step, start=(), time=None, lags=())
+    if any(1 < len(entry) < lag for entry, lag in zip(step.start, lags, strict=True)):
+        return None
+    start = tuple(entry[:lag] for entry, lag in zip(step.start, lags, strict=True))
+    begun.update(begun_apart(step.names, lags, step.binders.index(step.time)))
+    return replace(step, start=start, lags=lags)
+
+
+def _smaller(case: Case) -> Iterator[Case]:
     if len(case.rows) > 1:
         yield case.changed(rows=case.rows[:1])
     for k in reversed(range(len(case.steps))):
@@ -120,7 +158,7 @@ def _instead(expr: Expr) -> Iterator[Expr]:
     for field in fields(expr):  # pyright: ignore[reportArgumentType]
         value = getattr(expr, field.name)
         for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Expr) and not isinstance(item, Vec):
+            if isinstance(item, Expr) and not isinstance(item, Vec | Compare):
                 yield item
 
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 from tests.generator.expressions import (
     Binary,
-    Binder,
     Call,
     Expr,
     Num,
     Ref,
 )
-from tests.generator.scope import Begun, Context, Entry, greatest_shift, number, plain_axes, shifts, without_time
+from tests.generator.scope import Context, Entry, begun_apart, greatest_shift, lags_of, number, plain_axes, without_time
 from tests.generator.sets import Set
 from tests.generator.steps import Draw, Let, Site
 from tests.generator.writing_draws import (
@@ -130,7 +129,7 @@ class Series(Latents):
                 now = Ref(own[0].name, context.binders)
                 body = Binary("+", body, Call("exp", (Call("tanh", (now,)),)) if entry.kind == "positive" else now)
             bodies.append(self._tying(body, entry.kind, here, entry))
-        lags = self._lags([entry.name for entry in own], bodies, binder)
+        lags = lags_of([entry.name for entry in own], bodies, binder, self.names.begun)
         first = without_time(replace(context, time=binder))
         start = tuple(self._first(entry.kind, first, lag) for entry, lag in zip(own, lags, strict=True))
         self.steps.append(
@@ -138,20 +137,9 @@ class Series(Latents):
         )
         if len(set(lags)) > 1:
             self.features.add("recursion-apart")
-            at, least = axes.index(time), min(lags)
-            self.names.begun.update({e.name: Begun(at, lag, lag - least) for e, lag in zip(own, lags, strict=True)})
+            self.names.begun.update(begun_apart([e.name for e in own], lags, axes.index(time)))
         self.names.entries += own
         self.features.add("recursion-several" if several else f"recursion-lag-{min(lags[0], 3)}")
-
-    def _lags(self, names: list[str], bodies: list[Expr], time: Binder) -> tuple[int, ...]:
-        """How many first elements each name has: how far back it is read, or what its own elements read of others."""
-        found = dict.fromkeys(names, 0)
-        for name, body in zip(names, bodies, strict=True):
-            for read, back in shifts(body, time, self.names.begun):
-                begins = read if read in found else name
-                found[begins] = max(found[begins], back)
-        least = min(lag for lag in found.values() if lag)
-        return tuple(lag or least for lag in found.values())
 
     def _first(self, kind: str, context: Context, lag: int) -> tuple[Expr, ...]:
         count = lag if lag > 1 and self.chance(0.6) else 1
