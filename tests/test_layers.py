@@ -21,7 +21,7 @@ LAYERS = (
     ("syntax",),
     ("semantics",),
     ("analysis",),
-    ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "dependence"),
+    ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "narrowing", "dependence"),
     ("ide", "diagrams", "export"),
     ("arrays",),
     ("codegen",),

@@ -13,6 +13,7 @@ from qvr_core.arrays.choice import torch_wanted
 from qvr_core.arrays.evaluate import evaluate
 from qvr_core.arrays.graph import Graph
 from qvr_core.arrays.tensor_like import TYPES, TensorLike, read
+from qvr_core.arrays.torch_signatures import LinearAlgebra, SpecialFunctions
 
 if TYPE_CHECKING:
     import torch as arrays
@@ -35,6 +36,9 @@ def new_graph() -> Graph:
     return Graph(evaluate, read, arrays.Size, TensorLike)
 
 
+linalg: LinearAlgebra = arrays.linalg
+special: SpecialFunctions = arrays.special
+
 _ARRAYS = (Tensor, TensorLike)
 TYPES.dtypes = {"real": arrays.float64, "whole": arrays.int64, "truth": arrays.bool}
 TYPES.shape, TYPES.device = arrays.Size, arrays.device("cpu")
@@ -45,4 +49,7 @@ def is_tensor(value: object) -> TypeIs[Tensor]:
     return isinstance(value, _ARRAYS)
 
 
-__all__ = ["TORCH", "Generator", "Tensor", "arrays", "device", "dtype", "functional", "is_tensor", "new_graph", "nn"]
+__all__ = [
+    "TORCH", "Generator", "Tensor", "arrays", "device", "dtype", "functional", "is_tensor", "linalg", "new_graph", "nn",
+    "special",
+]  # fmt: skip

@@ -44,8 +44,8 @@ def _of_cells(name: str, gaps: Gaps, axes: Sequence[Axis]) -> tuple[Axis, ...]:
     shape = gaps.cells.shape if gaps.whole else gaps.filled.shape
     places = np.unravel_index(gaps.index.numpy(), tuple(shape))
     known = [*(axis.labels for axis in axes), *[None] * len(shape)]
-    called = [
-        [str(at) if own is None or len(own) != size else own[at] for at in place.tolist()]
+    called: list[list[str]] = [
+        [str(at) if own is None or len(own) != size else str(own[at]) for at in map(int, place)]
         for place, own, size in zip(places, known, shape, strict=False)
     ]
     cells = Axis(f"{name}_missing", tuple(", ".join(cell) for cell in zip(*called, strict=True)))

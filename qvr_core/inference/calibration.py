@@ -68,6 +68,10 @@ def _real(value: Tensor, dtype: arrays.dtype) -> Tensor:
     return value.to(dtype) if value.is_floating_point() else value
 
 
+def _unwatched(done: int, total: int) -> None:
+    """Nobody asks how far the chains are."""
+
+
 @dataclass(frozen=True)
 class Rank:
     """The ranks of one number over all replicates, each 0 … `draws`, and how they differ from uniform ones.
@@ -126,7 +130,7 @@ def calibrate(
     other = fitted or model
     potential = ReplicatePotential(other, data, {name: drawn[name] for name in observed})
     chains = MCMC(NUTSKernel(max_tree_depth=MOST_DEPTH), WARMUP, DRAWS * THIN, replicates, seed=seed, engine="plain")
-    told = watch or (lambda done, total: None)
+    told = watch or _unwatched
     try:
         samples = _compiled(chains, potential, {name: drawn[name] for name in observed}, told)
     except NotCompiled:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from qvr_core.arrays.engine import linalg
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import owners_of, parameters_set
 from qvr_core.inference.torch_compile import compiled, not_compiled
@@ -146,7 +147,7 @@ def _close(ours: Tensor | None, reference: Tensor | None) -> bool:
     """Also for what a parameter does not touch, None in both."""
     if ours is None or reference is None:
         return ours is reference
-    return float((ours - reference).norm()) <= TOLERANCE * float(reference.norm()) + 1e-6
+    return float(linalg.vector_norm(ours - reference)) <= TOLERANCE * float(linalg.vector_norm(reference)) + 1e-6
 
 
 def _take_draws(module: fx.GraphModule) -> list[_Draw]:

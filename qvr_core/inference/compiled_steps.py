@@ -158,9 +158,8 @@ class CompiledSteps:
         sticking, tight = objective.gradient == "sticking", isinstance(objective, IWAEBound)
         # the code is compiled, or read from disk, before the first step
         if kind == LOW_RANK:
-            weigh = partial(descent.weighed, tight)
             own = (theta, self.noise, self._latents, self._gradient)
-            self._evaluate = LowRankBound(density, weigh, *own, sticking=sticking)
+            self._evaluate = LowRankBound(density, partial(descent.weighed, tight), *own, sticking=sticking)
         else:
             self._evaluate = EVALUATE.bound(
                 density.address, np.zeros(max(density.room, 1)), density.reals, density.wholes, kind, sticking, tight,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from qvr_core.arrays.engine import Tensor, arrays, is_tensor
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor, special
 from qvr_core.runtime.families.bijectors import Support, constrain, unconstrained_shape
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
 from qvr_core.runtime.programs.program import ProgramModule
@@ -49,7 +49,7 @@ class Coordinate:
         """The noise that an arrow takes for a coordinate's value, and log |∂noise/∂z| (B,) for kind 'value'."""
         if self.kind == "uniform":
             finfo = arrays.finfo(z.dtype)
-            return arrays.special.ndtr(z).clamp(finfo.tiny, 1.0 - 0.5 * finfo.eps), None
+            return special.ndtr(z).clamp(finfo.tiny, 1.0 - 0.5 * finfo.eps), None
         if self.kind == "value":
             return constrain(z, self.support)
         return z, None

@@ -59,7 +59,7 @@ def by_group(potential: LeavingOut, needs: Needs, by: str, count: int | None, se
         raise InputProblem(
             f"there are {len(groups)} groups of `{by}`: between 2 and {len(groups)} folds can be made of them"
         )
-    order = [groups[at] for at in np.random.default_rng(seed).permutation(len(groups)).tolist()]
+    order = [groups[at] for at in map(int, np.random.default_rng(seed).permutation(len(groups)))]
     sizes, number = [0] * count, dict[str, int]()
     for group in sorted(order, key=lambda one: -labels.count(one)):
         number[group] = int(np.argmin(sizes))

@@ -74,7 +74,7 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     groups = Groups()
     given = fit.given
     program = None if given is None else given.program
-    axes = {} if given is None or program is None else axes_of(program, given.known)
+    axes = dict[str, tuple[Axis, ...]]() if given is None or program is None else axes_of(program, given.known)
     groups.add("posterior", {**fit.latents, **fit.lets}, axes)
     groups.add("sample_stats", fit.statistics, {})
     if given is None or program is None:
@@ -178,7 +178,7 @@ def scored(likelihood: Values, axes: Axes) -> tuple[dict[str, Tensor], dict[str,
             for called, n in zip(own, shape, strict=True)
         ]
         kept = (~absent).flatten()
-        cells = [", ".join(map(str, cell)) for cell, keep in zip(product(*each), kept.tolist(), strict=True) if keep]
+        cells = [", ".join(map(str, cell)) for cell, keep in zip(product(*each), map(bool, kept), strict=True) if keep]
         found[name] = value.flatten(2)[:, :, kept]
         if len(shape) == 1 and own[0] is None:
             labels[name] = (Axis(known[0].name or f"{name}_scored", tuple(np.flatnonzero(kept).tolist())),)

@@ -9,6 +9,7 @@ from typing import Any
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.objectives import weigh
+from qvr_core.narrowing import is_tuple
 from qvr_core.runtime.families.soundness import counted, sound_arguments
 from qvr_core.runtime.programs.execution import Execution, SiteRecord
 from qvr_core.runtime.programs.frame import as_tensor
@@ -76,7 +77,7 @@ def blamed_data(model: ProgramModule, x: Value | None, observations: Mapping[str
                 part = part[part != math.inf]
             left_out = arrays.isnan(part) if site in gapped and part.is_floating_point() else None
             if part.is_floating_point() and not finite(part if left_out is None else part[~left_out]):
-                first = tuple((~arrays.isfinite(part)).nonzero()[0].tolist())
+                first = tuple(map(int, (~arrays.isfinite(part)).nonzero()[0]))
                 where = f", the first in {row_words(first[0])}" if first else ""
                 advice = f"; {missing_advice(site)}" if site in observed and bool(arrays.isnan(part).any()) else ""
                 return NonFinite(f"`{model.name}`: {what} {counted(part)}{where}{advice}", site=site)
@@ -114,7 +115,7 @@ def _without_density(name: str, site: SiteRecord) -> str:
     found = arrays.isinf(each).nonzero()
     if not len(found):
         return ""
-    place = tuple(found[0].tolist())
+    place = tuple(map(int, found[0]))
     shown = ", ".join(map(str, place[1:] if each.shape[0] == 1 else place))
     element = value[place]
     number = f" is {element.item():g}" if element.dim() == 0 else ""
@@ -152,4 +153,4 @@ def finite(tensor: Tensor) -> bool:
 def _tensors(value: Any) -> tuple[Tensor, ...]:
     if isinstance(value, Tensor):
         return (value,)
-    return tuple(part for part in value if isinstance(part, Tensor)) if isinstance(value, tuple) else ()
+    return tuple(part for part in value if isinstance(part, Tensor)) if is_tuple(value) else ()

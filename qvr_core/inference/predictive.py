@@ -129,7 +129,7 @@ class Predictive:
         """Raises `InputProblem` where a prediction from a posterior would read draws in place of the data."""
         if not self.samples and self.guide is None:
             return
-        reads = reads_of_observed(self.model.program) if self._later() else {}
+        reads = reads_of_observed(self.model.program) if self._later() else dict[str, frozenset[str]]()
         for name in self._later():
             lacking = sorted(reads[name].difference(given, self.model.data))
             if lacking:

@@ -164,7 +164,7 @@ def _sizes(rows: Array, *, compared: bool = False) -> tuple[Array, Array]:
     least = 1 / math.log10(every)
     taus = np.maximum(_summed(1 - (within - covariances) / over_all), least)
     constant = rows.max((1, 2)) - rows.min((1, 2)) < np.finfo(np.float64).resolution
-    sizes = np.where(constant, every, every / taus)
+    sizes = every / np.where(constant, 1.0, taus)
     inside = np.ones(count)
     if compared:
         inside = np.where(constant, 1.0, np.maximum(_summed(covariances / covariances[:, :1]), 1.0))
@@ -181,10 +181,11 @@ def _summed(correlations: Array) -> Array:
     even, odd = rho[:, 0 : 2 * last + 1 : 2], rho[:, 1 : 2 * last + 2 : 2]
     pairs = even + odd
     # the first pair that is not positive ends the sum, and of it only the even one may count
-    ends = np.where((pairs > 0).all(1), last, np.argmin(pairs > 0, axis=1))
+    ends = np.argmin(pairs > 0, axis=1)
+    ends[(pairs > 0).all(1)] = last
     lessening = np.minimum.accumulate(pairs, axis=1)
     before = np.where(np.arange(last + 1) < ends[:, None], lessening, 0.0).sum(1)
-    rows = np.arange(count)
+    rows = np.arange(count, dtype=np.intp)
     at_end = even[rows, ends]
     at_end = np.where((at_end > 0) | (pairs[rows, ends] >= 0), at_end, 0.0)
     return np.where(np.isnan(pairs).any(1), np.nan, 2 * before - 1 + at_end)

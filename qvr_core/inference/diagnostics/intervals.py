@@ -13,5 +13,5 @@ def highest_density(draws: Array, probability: float) -> tuple[Array, Array]:
     ordered = np.sort(draws, axis=0)
     inside = int(np.floor(probability * len(draws)))
     narrowest = (ordered[inside:] - ordered[: len(draws) - inside]).argmin(0)
-    columns = np.arange(draws.shape[1])
+    columns = np.arange(draws.shape[1], dtype=np.intp)
     return ordered[narrowest, columns], ordered[narrowest + inside, columns]

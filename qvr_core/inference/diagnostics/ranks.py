@@ -24,7 +24,7 @@ def twice_ranks(values: Array) -> NDArray[np.intp]:
     count = values.shape[1]
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, 1)
-    places = np.arange(count)
+    places = np.arange(count, dtype=np.intp)
     new = np.ones(values.shape, dtype=bool)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     first = np.maximum.accumulate(np.where(new, places, 0), axis=1)

@@ -15,6 +15,8 @@ from qvr_core.runtime.values.arrow import Noise, NoiseSpec, Value
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.recipes import Remade
 
+SiteNoise = Mapping[str, Tensor] | Callable[[Sequence[NoiseSpec]], Noise]
+"""Noise of an arrow's draws by their path, or how to make it for what the arrow asks."""
 Gradient = Literal["sampled", "analytic", "sticking"]
 """How log p − log q enters: as it is for the latents drawn; by its closed-form mean where there is one (the same bound
 with less variance); or without the score of log q (sticking the landing, Roeder et al. 2017)."""
@@ -45,12 +47,12 @@ class Proposal:
     site, whose own log p the model adds; `scores` are log densities of proposed draws whose gradient is the score's.
     """
 
-    noise: dict[str, Mapping[str, Tensor] | Callable[[Sequence[NoiseSpec]], Noise]] = field(default_factory=dict)
-    unconstrained: dict[str, Tensor] = field(default_factory=dict)
-    scored: set[str] = field(default_factory=set)
-    values: dict[str, Value] = field(default_factory=dict)
-    scores: list[Tensor] = field(default_factory=list)
-    terms: list[Tensor] = field(default_factory=list)
+    noise: dict[str, SiteNoise] = field(default_factory=dict[str, SiteNoise])
+    unconstrained: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
+    scored: set[str] = field(default_factory=set[str])
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    scores: list[Tensor] = field(default_factory=list[Tensor])
+    terms: list[Tensor] = field(default_factory=list[Tensor])
 
     def __call__(self, request: Request) -> None:
         replay(self.noise)(request)

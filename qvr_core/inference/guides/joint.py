@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
+from qvr_core.arrays.engine import Generator, Tensor, arrays, linalg, nn
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_normal
 from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Inputs, Proposal, default_tensor
 from qvr_core.inference.guides.delta import AutoDeltaGuide
 from qvr_core.inference.guides.normal import FAMILY_SCALE
+from qvr_core.narrowing import is_tuple
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, scale
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
@@ -116,7 +117,7 @@ class AutoMultivariateNormalGuide(JointGuide):
         log_diagonal = self.log_diagonal
         if self.gradient == "sticking":
             tril, log_diagonal = tril.detach(), log_diagonal.detach()
-            noise = arrays.linalg.solve_triangular(tril, (z - self.loc.detach()).mT, upper=False).mT
+            noise = linalg.solve_triangular(tril, (z - self.loc.detach()).mT, upper=False).mT
         return z, -0.5 * noise.square().sum(-1) - log_diagonal.sum() - HALF_LOG_2PI * self.width
 
 
@@ -148,9 +149,9 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
             scale, factor, loc = scale.detach(), factor.detach(), loc.detach()
         # matrix inversion and determinant lemmas
         weighted = factor / scale.square().unsqueeze(-1)
-        tril = arrays.linalg.cholesky(arrays.eye(self.rank, dtype=loc.dtype, device=loc.device) + weighted.mT @ factor)
+        tril = linalg.cholesky(arrays.eye(self.rank, dtype=loc.dtype, device=loc.device) + weighted.mT @ factor)
         difference = z - loc
-        projected = arrays.linalg.solve_triangular(tril, (difference @ weighted).mT, upper=False)
+        projected = linalg.solve_triangular(tril, (difference @ weighted).mT, upper=False)
         mahalanobis = (difference / scale).square().sum(-1) - projected.square().sum(0)
         log_determinant = 2.0 * scale.log().sum() + 2.0 * tril.diagonal().log().sum()
         return z, -0.5 * (mahalanobis + log_determinant) - HALF_LOG_2PI * self.width
@@ -195,16 +196,14 @@ class AutoLaplaceGuide(AutoDeltaGuide):
 
         points = {block.key: self.loc[block.key].detach().expand(normal.shape_of(block)) for block in normal.blocks}
         mode = normal.vector(points)
-        hessian = arrays.autograd.functional.hessian(energy, mode)
-        assert isinstance(hessian, Tensor)
+        hessian = _derivative(arrays.autograd.functional.hessian, energy, mode)
         # in float32 the inverse of a precise posterior's curvature can look indefinite
-        precision, failed = arrays.linalg.cholesky_ex(hessian.double())
+        precision, failed = linalg.cholesky_ex(hessian.double())
         if bool(failed) or not bool(arrays.isfinite(precision).all()):
             raise InputProblem("the log joint is not curved downwards here: fit the mode with more SVI steps first")
-        inverse = arrays.linalg.solve_triangular(precision, arrays.eye(len(mode), dtype=precision.dtype), upper=False)
-        tril = arrays.linalg.cholesky(inverse.mT @ inverse)
-        gradient = arrays.autograd.functional.jacobian(energy, mode)
-        assert isinstance(gradient, Tensor)
+        inverse = linalg.solve_triangular(precision, arrays.eye(len(mode), dtype=precision.dtype), upper=False)
+        tril = linalg.cholesky(inverse.mT @ inverse)
+        gradient = _derivative(arrays.autograd.functional.jacobian, energy, mode)
         self.off_mode = float((gradient.double() @ tril).norm())
         with arrays.no_grad():
             normal.loc.copy_(mode)
@@ -213,7 +212,17 @@ class AutoLaplaceGuide(AutoDeltaGuide):
         return normal
 
 
+Energy = Callable[[Tensor], Tensor]
+
+
+def _derivative(of: Callable[[Energy, Tensor], object], energy: Energy, mode: Tensor) -> Tensor:
+    """The Hessian or Jacobian of a function of one tensor, of which torch makes one tensor."""
+    found = of(energy, mode)
+    assert isinstance(found, Tensor)
+    return found
+
+
 def _rows(value: Any) -> int:
     if value is None:
         return 1
-    return value[0].shape[0] if isinstance(value, tuple) else value.shape[0]
+    return value[0].shape[0] if is_tuple(value) else value.shape[0]

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import repeat
+from typing import Literal
 
 import numpy as np
 
@@ -158,12 +159,12 @@ class Compiled:
         enough.  Slices end at multiples of `every`, too."""
         threads = max(1, min(len(self.chains), arrays.get_num_threads()))
         with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
-            run: Callable[..., Any] = map if pool is None else pool.map
             size = 1
             while self.done < self.total and not self.ended():
                 count = min(size, self.total - self.done, self.every - self.done % self.every)
                 began = time.perf_counter()
-                parts = list(run(lambda chain, count=count: chain.advance(count), self.chains))
+                jobs = (self.chains, repeat(count, len(self.chains)))
+                parts = list(map(Chain.advance, *jobs) if pool is None else pool.map(Chain.advance, *jobs))
                 seconds = time.perf_counter() - began
                 # how long slices are changes no draw
                 size = max(1, size // 2) if seconds > self.longest else min(SLICE, size * 2)
@@ -202,5 +203,5 @@ def reported(potential: Potential, positions: Array) -> dict[str, Tensor]:
     if isinstance(own, ProgramPotential):
         data = max((math.prod(v.shape) for v in own.observations.values() if isinstance(v, Tensor)), default=1)
         at_once = max(1, min(MOST_AT_ONCE, MOST_NUMBERS // max(data, positions.shape[1], 1)))
-    parts = [potential.report(part) for part in arrays.from_numpy(positions).split(at_once)]
+    parts = [potential.report(part) for part in arrays.split(arrays.from_numpy(positions), at_once)]
     return {name: arrays.cat([part[name] for part in parts]) for name in parts[0]}

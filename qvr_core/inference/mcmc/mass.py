@@ -19,7 +19,8 @@ the last window."""
 
 
 def _normals(generators: Generators, width: int, dtype: Any) -> Array:
-    return np.stack([generator.standard_normal(width, dtype=dtype) for generator in generators])
+    rows: list[Array] = [generator.standard_normal(width, dtype=dtype) for generator in generators]
+    return np.stack(rows)
 
 
 class DiagonalMass:

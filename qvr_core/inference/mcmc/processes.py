@@ -10,6 +10,7 @@ from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.mcmc.result import MCMCResult
+from qvr_core.narrowing import is_mapping, is_tuple
 from qvr_core.runtime.values.errors import RuntimeProblem
 
 Job = Callable[[], MCMCResult]
@@ -61,10 +62,10 @@ def _plain(result: MCMCResult) -> dict[str, Any]:
 def _arrays(value: Any) -> Any:
     if isinstance(value, Tensor):
         return ("array", value.numpy())
-    return {key: _arrays(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return {key: _arrays(item) for key, item in value.items()} if is_mapping(value) else value
 
 
 def _tensors(value: Any) -> Any:
-    if isinstance(value, tuple) and len(value) == 2 and value[0] == "array":
+    if is_tuple(value) and len(value) == 2 and value[0] == "array":
         return arrays.from_numpy(value[1])
-    return {key: _tensors(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return {key: _tensors(item) for key, item in value.items()} if is_mapping(value) else value

@@ -14,12 +14,13 @@ def main(processes: str, *arguments: str) -> int:
     """Run `qvr ARGUMENTS` in so many processes; 1 where one of them failed."""
     # What torchrun would set as well, with a page of warning.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.run import parse_args, run
 
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     try:
-        run(parse_args(["--standalone", f"--nproc-per-node={processes}", "-m", "qvr_core.cli", *arguments]))
+        given = ["--standalone", f"--nproc-per-node={processes}", "-m", "qvr_core.cli", *arguments]
+        torchrun.run(torchrun.parse_args(given))
     except ChildFailedError as failed:
         _, first = failed.get_first_failure()
         return 2 if first.exitcode == 2 else 1

@@ -36,7 +36,7 @@ def accuracies(prepared: Prepared, *, rows: int, seed: int) -> tuple[tuple[Accur
     model.eval()
     with arrays.no_grad(), arrays.random.fork_rng():
         arrays.manual_seed(seed)
-        for chunk in numbers.split(ROWS_AT_ONCE):
+        for chunk in arrays.split(numbers, ROWS_AT_ONCE):
             x, observations = prepared.move(held_out.batch(chunk, generator))
             run = model.execute(x, condition(observations), densities("observed"), tables)
             for name in sites:

@@ -78,9 +78,9 @@ def read(folder: Path) -> Checkpoint:
 
 def _save(tensors: dict[str, Tensor], file: Path) -> None:
     if TORCH:
-        from safetensors.torch import save_file
+        from safetensors import torch
 
-        save_file(tensors, file)
+        torch.save_file(tensors, file)
     else:
         from safetensors import numpy
 
@@ -89,9 +89,9 @@ def _save(tensors: dict[str, Tensor], file: Path) -> None:
 
 def _load(file: Path) -> dict[str, Tensor]:
     if TORCH:
-        from safetensors.torch import load_file
+        from safetensors import torch
 
-        return load_file(file)
+        return torch.load_file(file)
     from safetensors import numpy
 
     return {name: arrays.from_numpy(array) for name, array in numpy.load_file(file).items()}

@@ -19,6 +19,7 @@ from qvr_core.inference.diagnostics.labels import order_advice
 from qvr_core.inference.diagnostics.pareto import pareto_k
 from qvr_core.inference.diagnostics.thresholds import good_k
 from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_pareto, mixing_of, pareto_of
+from qvr_core.inference.labelled_datasets import Dataset, Tree
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
 from qvr_core.inference.mcmc.warnings import DIAGNOSED
 from qvr_core.runs.figures.loo import Loo, called, loo_of
@@ -93,7 +94,7 @@ def checks_of(run: RunDirectory, job: Job) -> tuple[Check, ...]:
 
 
 def fit_checks(
-    tree: Any,
+    tree: Tree,
     config: RunConfig,
     source: Source,
     *,
@@ -112,11 +113,11 @@ def fit_checks(
     return tuple(map(source.placed, found))
 
 
-def _has(tree: Any) -> bool:
+def _has(tree: Tree) -> bool:
     return "log_likelihood" in tree.children
 
 
-def _trajectories(tree: Any, config: RunConfig, source: Source) -> Iterator[Check]:
+def _trajectories(tree: Tree, config: RunConfig, source: Source) -> Iterator[Check]:
     """Divergences, tree depth, E-BFMI."""
     stats = tree["sample_stats"]
     site, how = source.hard
@@ -144,7 +145,7 @@ def _trajectories(tree: Any, config: RunConfig, source: Source) -> Iterator[Chec
         yield _check(energy.name, energy.passed, energy.text, energy.value, remedy, site, {"warmup": 2 * config.warmup})
 
 
-def _mixing(tree: Any, config: RunConfig, source: Source) -> Iterator[Check]:
+def _mixing(tree: Tree, config: RunConfig, source: Source) -> Iterator[Check]:
     """R-hat, effective sample sizes, Monte Carlo errors, of the number that is worst off."""
     names, draws = _numbers(tree["posterior"])
     if not names:
@@ -179,7 +180,7 @@ _UNSTUCK = (
 )
 
 
-def _without_order(exchanged: str | None, tree: Any, source: Source) -> TypeGuard[str]:
+def _without_order(exchanged: str | None, tree: Tree, source: Source) -> TypeGuard[str]:
     """Whether the elements of what seems to change places can be given an order: they are drawn, and have none by that
     of another draw with as many elements (the means of components whose scales seem to change places)."""
     if exchanged is None or source.program is None:
@@ -203,7 +204,7 @@ def _of_modes(worst: str, apart: Sequence[str]) -> str:
     return f"chains see different parts of the posterior: look at the prior of `{site}`, and at what it trades off with"
 
 
-def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
+def _guide(tree: Tree, config: RunConfig) -> Iterator[Check]:
     """How well the guide covers the posterior, by its importance weights."""
     if "sample_stats" not in tree.children or "log_weight" not in tree["sample_stats"].data_vars:
         return
@@ -217,7 +218,7 @@ def _guide(tree: Any, config: RunConfig) -> Iterator[Check]:
     yield _check("guide", k <= limit, text, k, remedy, None, settings)
 
 
-def _pareto(tree: Any, config: RunConfig, source: Source, refitted: Callable[[Loo], Loo]) -> list[Check]:
+def _pareto(tree: Tree, config: RunConfig, source: Source, refitted: Callable[[Loo], Loo]) -> list[Check]:
     """Whether leave-one-out cross-validation can be trusted."""
     found = loo_of(tree)
     if found is None or not len(found.k):
@@ -250,7 +251,7 @@ def _exact(config: RunConfig, source: Source) -> str:
     return "; `qvr loo RUN --exact` fits again without each of them" if one_by_one else ""
 
 
-def _of_rows(tree: Any, found: Loo, source: Source) -> str:
+def _of_rows(tree: Tree, found: Loo, source: Source) -> str:
     """Why a row moves the posterior: it has a latent of its own, such as a value that is filled in, or it lies far."""
     filled = {
         str(label)
@@ -259,7 +260,7 @@ def _of_rows(tree: Any, found: Loo, source: Source) -> str:
         if str(dim).endswith("_missing")
         for label in np.asarray(value.coords[dim]).tolist()
     }
-    bad = [found.names[at].partition("[")[2].rstrip("]") for at in found.bad]
+    bad = [found.names[at].partition("[")[2].rstrip("]") for at in map(int, found.bad)]
     if filled and all(label in filled for label in bad):
         return "the values that are filled in there are told by little else, so without the row they are the prior's"
     own = _of_its_own(tree, found.names[int(found.bad[0])].partition("[")[0], source)
@@ -272,7 +273,7 @@ def _of_rows(tree: Any, found: Loo, source: Source) -> str:
     return "look at these rows, and try a family with heavier tails (StudentT, NegativeBinomial)"
 
 
-def _of_its_own(tree: Any, observed: str, source: Source) -> str | None:
+def _of_its_own(tree: Tree, observed: str, source: Source) -> str | None:
     """A latent that has an element for each of an observed step."""
     scored = tree["log_likelihood"].data_vars
     if observed not in scored or source.program is None:
@@ -280,7 +281,7 @@ def _of_its_own(tree: Any, observed: str, source: Source) -> str | None:
     axes = set(scored[observed].dims[2:])
     latents = {site.name for site in sites(source.program.steps, SampleModel)}
     posterior = tree["posterior"].data_vars
-    return next((str(n) for n, v in posterior.items() if n in latents and axes and axes <= set(v.dims[2:])), None)
+    return next((n for n, v in posterior.items() if n in latents and axes and axes <= set(v.dims[2:])), None)
 
 
 def _check_of(one: Verdict, remedy: str | None, settings: dict[str, Any] | None = None) -> Check:
@@ -304,7 +305,7 @@ def _check(
     )  # fmt: skip
 
 
-def _numbers(posterior: Any) -> tuple[list[str], NDArray[np.float64]]:
+def _numbers(posterior: Dataset) -> tuple[list[str], NDArray[np.float64]]:
     """The names of the numbers of a posterior, and their draws (chains, draws, numbers); of many evenly spread ones."""
     total = sum(value.size for value in posterior.data_vars.values())
     stride = math.ceil(total / DIAGNOSED)

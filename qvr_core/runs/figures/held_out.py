@@ -31,7 +31,7 @@ def held_out_figure(prepared: Prepared, *, rows: int, draws: int, seed: int) -> 
     model.eval()
     with arrays.no_grad(), arrays.random.fork_rng():
         arrays.manual_seed(seed)
-        for chunk in numbers.split(ROWS_AT_ONCE):
+        for chunk in arrays.split(numbers, ROWS_AT_ONCE):
             x, observations = prepared.move(windows.batch(chunk, arrays.Generator().manual_seed(seed)))
             log_p = _log_probs(model, site, x, observations, draws).double()
             total += float((math.log(len(log_p)) - log_p.logsumexp(0)).sum())

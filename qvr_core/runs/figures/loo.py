@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from qvr_core.inference.diagnostics.convergence import ess_mean
 from qvr_core.inference.diagnostics.pareto import leave_one_out
 from qvr_core.inference.diagnostics.thresholds import PARETO_K, fewest_for_pareto, good_k
+from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
 
 Array = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ def spread_of_sum(each: Array) -> float:
     return math.sqrt(len(each) * float(each.var()))
 
 
-def loo_of(tree: Any) -> Loo | None:
+def loo_of(tree: Tree) -> Loo | None:
     """Of the groups `log_likelihood` and `posterior` of a stored fit; None where it holds no likelihood."""
     if "log_likelihood" not in tree.children:
         return None
@@ -111,14 +111,14 @@ def loo_of(tree: Any) -> Loo | None:
         flat = flat.reshape(*flat.shape[:2], -1)
         draws = flat.shape[0] * flat.shape[1]
         parts.append(leave_one_out(flat.reshape(draws, -1), efficiency))
-        names += called(str(name), values)
+        names += called(name, values)
     if not any(len(part[0]) for part in parts) or not any(np.isfinite(part[1]).any() for part in parts):
         return None
     elpd, k, p = (np.concatenate([part[at] for part in parts]) for at in range(3))
     return Loo(tuple(names), elpd, k, p, draws)
 
 
-def _efficiency(posterior: Any) -> float:
+def _efficiency(posterior: Dataset) -> float:
     """Effective draws per draw, averaged over the latents; 1 for draws of one chain, as ArviZ has it."""
     if posterior.sizes.get("chain", 1) == 1:
         return 1.0
@@ -128,12 +128,12 @@ def _efficiency(posterior: Any) -> float:
     return float(np.nanmean(sizes)) / (every.shape[0] * every.shape[1])
 
 
-def _labelled(values: Any, dims: list[Any]) -> bool:
+def _labelled(values: Variable, dims: list[str]) -> bool:
     """Whether the single element has a name that is no number."""
     return any(not np.issubdtype(np.asarray(values.coords[dim]).dtype, np.integer) for dim in dims)
 
 
-def called(name: str, values: Any) -> list[str]:
+def called(name: str, values: Variable) -> list[str]:
     """`mu`, or `theta[Choate]`, …: the elements of a stored variable by its coordinates."""
     dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
     if not dims or (math.prod(values.sizes[dim] for dim in dims) == 1 and not _labelled(values, dims)):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qvr_core.inference.labelled_datasets import Tree
 from qvr_core.runs.figures.loo import Loo, Pointwise, loo_of, spread_of_sum
 from qvr_core.runs.figures.refitted import Refits, asked_by, cross_validations, with_refits
 from qvr_core.runs.record.netcdf import read_netcdf
@@ -73,7 +73,7 @@ def _read(run: RunDirectory) -> tuple[Loo, NDArray[np.float32]] | None:
     return None if loo is None else (with_refits(loo, run, asked_by(run)), _observed(tree))
 
 
-def _observed(tree: Any) -> NDArray[np.float32]:
+def _observed(tree: Tree) -> NDArray[np.float32]:
     values = [value.to_numpy().astype(np.float64).ravel() for value in tree["observed_data"].data_vars.values()]
     # data read in single precision are the same data
     return np.concatenate(values).astype(np.float32)
@@ -109,7 +109,7 @@ def _quoted(steps: Sequence[str]) -> str:
 
 def _scored_by_all(each: Sequence[Loo]) -> frozenset[str]:
     """The steps that every run scores; none where two runs score other elements of one, or a single one is left."""
-    steps = frozenset.intersection(*(frozenset(loo.steps) for loo in each))
+    steps = frozenset(each[0].steps).intersection(*(loo.steps for loo in each[1:]))
     kept = {loo.of(steps).names for loo in each}
     return steps if len(kept) == 1 and len(kept.pop()) > 1 else frozenset()
 

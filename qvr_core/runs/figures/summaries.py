@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from qvr_core.inference.diagnostics.convergence import mixing
 from qvr_core.inference.diagnostics.thresholds import FEWEST_DRAWS
 from qvr_core.inference.diagnostics.verdicts import r_hat_is_large
+from qvr_core.inference.labelled_datasets import Array, Tree, Variable
 from qvr_core.runs.figures.loo import called
 from qvr_core.runs.record.protocol import Message
 from qvr_core.runs.record.store import RunDirectory
@@ -44,7 +45,7 @@ TAILS = (0.001, 0.999)
 """What lies between the ends of a density."""
 
 
-def keep_summary(run: RunDirectory, tree: Any) -> list[Message]:
+def keep_summary(run: RunDirectory, tree: Tree) -> list[Message]:
     """Write the summary of a fit beside it; what to say where that cannot be."""
     try:
         write_summary(run, summary_of(tree))
@@ -53,17 +54,17 @@ def keep_summary(run: RunDirectory, tree: Any) -> list[Message]:
     return []
 
 
-def summary_of(tree: Any) -> Summary:
+def summary_of(tree: Tree) -> Summary:
     """Of a `Tree`, or an open xarray.DataTree."""
     posterior = tree["posterior"]
-    prior = tree["prior"].data_vars if "prior" in tree.children else {}
+    prior = tree["prior"].data_vars if "prior" in tree.children else dict[str, Variable]()
     chained = "sample_stats" in tree.children and "diverging" in tree["sample_stats"].data_vars
     room = MOST_IN_ALL
     numbers = sum(int(np.prod(value.shape[2:])) for value in posterior.data_vars.values())
     sites: list[SiteSummary] = []
     for name, value in posterior.data_vars.items():
         before = prior[name].to_numpy() if name in prior and prior[name].shape[2:] == value.shape[2:] else None
-        sites.append(_site(str(name), value, before, min(room, MOST_OF_SITE), numbers, chained=chained))
+        sites.append(_site(name, value, before, min(room, MOST_OF_SITE), numbers, chained=chained))
         room -= len(sites[-1].elements)
     chains, draws = posterior.sizes.get("chain", 0), posterior.sizes.get("draw", 0)
     drawn = _worth_drawing(sites)
@@ -85,20 +86,20 @@ def _worth_drawing(sites: list[SiteSummary]) -> tuple[str, ...]:
     return tuple(one.name for one in [*single, *others] if one.density is not None)[:MOST_DRAWN]
 
 
-def _traces(tree: Any, drawn: tuple[str, ...]) -> Iterator[ChainDraws]:
+def _traces(tree: Tree, drawn: tuple[str, ...]) -> Iterator[ChainDraws]:
     """Evenly spread draws of each chain, and those at which it diverged."""
     columns: dict[str, Draws] = {}
     for name, value in tree["posterior"].data_vars.items():
-        wanted = [(at, label) for at, label in enumerate(called(str(name), value)) if label in drawn]
+        wanted = [(at, label) for at, label in enumerate(called(name, value)) if label in drawn]
         if wanted:
             flat = _flat(value.to_numpy())
             columns |= {label: flat[:, :, at] for at, label in wanted}
     if not columns:
         return
     chains, draws = next(iter(columns.values())).shape
-    stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
+    stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else dict[str, Variable]()
     bad = stats["diverging"].to_numpy() if "diverging" in stats else np.zeros((chains, draws), dtype=bool)
-    spread = np.unique(np.linspace(0, draws - 1, min(draws, MOST_TRACED)).astype(int))
+    spread = np.unique(np.linspace(0, draws - 1, min(draws, MOST_TRACED), dtype=np.int64))
     for chain in range(chains):
         diverged = np.flatnonzero(bad[chain])[:MOST_DIVERGED]
         kept = np.union1d(spread, diverged)
@@ -116,16 +117,16 @@ def _rounded(value: Any) -> float | None:
 # ---------------------------------------------------------------- predictions
 
 
-def predictive(tree: Any) -> Iterator[Predictive]:
+def predictive(tree: Tree) -> Iterator[Predictive]:
     """The data of each observed step beside draws of it from the posterior and the prior, where these are stored."""
-    observed = tree["observed_data"].data_vars if "observed_data" in tree.children else {}
+    observed = tree["observed_data"].data_vars if "observed_data" in tree.children else dict[str, Variable]()
     for name, value in list(observed.items())[:MOST_PREDICTED]:
         data = np.asarray(value.to_numpy(), dtype=np.float64).ravel()
         data = data[np.isfinite(data)]
         groups = {one: _drawn_again(tree, f"{one}_predictive", name) for one in ("posterior", "prior")}
         if not data.size or groups["posterior"] is None:
             continue
-        yield shares_of(str(name), data, groups["posterior"], groups["prior"])
+        yield shares_of(name, data, groups["posterior"], groups["prior"])
 
 
 def shares_of(name: str, data: Draws, drawn: Draws, prior: Draws | None = None) -> Predictive:
@@ -137,13 +138,13 @@ def shares_of(name: str, data: Draws, drawn: Draws, prior: Draws | None = None) 
     return Predictive(name=name, low=low, high=high, observed=shares, posterior=_band(drawn, edges), prior=before)
 
 
-def _drawn_again(tree: Any, group: str, name: str) -> Draws | None:
+def _drawn_again(tree: Tree, group: str, name: str) -> Draws | None:
     """Draws of an observed step, (draws, elements): `MOST_TRACED` of them, evenly spread."""
     if group not in tree.children or name not in tree[group].data_vars:
         return None
     flat = _flat(tree[group][name].to_numpy())
     flat = flat.reshape(-1, flat.shape[2])
-    return flat[np.unique(np.linspace(0, len(flat) - 1, min(len(flat), MOST_TRACED)).astype(int))]
+    return flat[np.unique(np.linspace(0, len(flat) - 1, min(len(flat), MOST_TRACED), dtype=np.int64))]
 
 
 def _edges(data: Draws, drawn: Draws) -> Draws:
@@ -153,7 +154,7 @@ def _edges(data: Draws, drawn: Draws) -> Draws:
     low, high = min(low, float(data.min())), max(high, float(data.max()))
     whole = bool((data == data.round()).all() and (finite == finite.round()).all())
     if whole and high - low < MOST_BINS:
-        return np.arange(np.floor(low), np.ceil(high) + 2) - 0.5
+        return np.arange(math.floor(low), math.ceil(high) + 2, dtype=np.float64) - 0.5
     bins = min(PREDICTED_BINS, 2 * (1 + math.ceil(math.log2(data.size))))
     return np.linspace(low, high if high > low else low + 1.0, bins + 1)
 
@@ -169,7 +170,7 @@ def _band(drawn: Draws, edges: Draws) -> Band:
     )
 
 
-def _site(name: str, value: Any, prior: Any, room: int, numbers: int, *, chained: bool) -> SiteSummary:
+def _site(name: str, value: Variable, prior: Array | None, room: int, numbers: int, *, chained: bool) -> SiteSummary:
     every = _flat(value.to_numpy())
     there = np.flatnonzero(~np.isnan(every).all((0, 1)))  # an element that does not exist has no draws
     flat, size = every[:, :, there], len(there)

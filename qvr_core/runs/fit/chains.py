@@ -28,7 +28,7 @@ def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:
     q = arrays.stack([potential.initial(np.random.default_rng(seed)) for seed in seeds])
     whole = potential.value_and_grad(q)
     for size in (1, 2):
-        parts = [potential.value_and_grad(part) for part in q.split(size)]
+        parts = [potential.value_and_grad(part) for part in arrays.split(q, size)]
         for values, pieces in zip(whole, zip(*parts, strict=True), strict=True):
             if not arrays.equal(values, arrays.cat(pieces)):
                 return False

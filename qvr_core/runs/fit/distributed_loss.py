@@ -79,6 +79,6 @@ class SharedBound:
         """After `backward`: the means of the weighted loss and of the notes over all processes."""
         said = self._noted.notes.grad
         assert said is not None
-        loss, first, second = said.tolist()
+        loss, first, second = (float(number) for number in said)
         said.zero_()
         return loss, first, second

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from qvr_core import inference
 from qvr_core.arrays.choice import TorchWanted
@@ -284,7 +285,7 @@ def _stored(
     if omitted := left_out(result, sites):
         names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
         emit(Message(level="info", text=f"not in the table, but among the stored draws: {names}"))
-    observations = {} if result.given is None else result.given.observations
+    observations = dict[str, Any]() if result.given is None else result.given.observations
     axes = axes_of(prepared.model, observations)
     if hurry:
         return tuple(chain_table(result, sites, axes, hurry=True)), ()

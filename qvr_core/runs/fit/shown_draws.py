@@ -112,7 +112,7 @@ class ShownDraws:
 
 def _so_far(waiting: Waiting, values: Sequence[Tensor], row: int) -> ChainSoFar:
     diverging = [place for place, found in enumerate(waiting.diverging[: len(values)]) if bool(found[row])]
-    columns = arrays.stack([one[row] for one in values], 1).tolist()
+    columns = arrays.stack([one[row] for one in values], 1).numpy().tolist()
     return ChainSoFar(
         chain=waiting.chains[row],
         draws=tuple(waiting.draws[: len(values)]),

@@ -107,7 +107,7 @@ def sampling(text: str, files: Files, *, chains: int, warmup: int, seed: int, lo
     except (Unsupported, NoLoops) as error:
         raise InputProblem(f"`{program.name}` cannot be sampled here: it has {error}") from None
     rng = np.random.default_rng(seed)
-    starts = tuple(tuple(potential.initial(rng).tolist()) for _ in range(chains * MOST_STARTS))
+    starts = tuple(tuple(map(float, potential.initial(rng))) for _ in range(chains * MOST_STARTS))
     window_start, ends = window_ends(warmup)
     return Sampling(
         sampler(density, report[0]), potential.width, density, *report, starts, window_start, tuple(ends),

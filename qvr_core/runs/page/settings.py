@@ -15,6 +15,7 @@ from typing import Any
 from qvr_core.analysis import analyse
 from qvr_core.data.needs import needs_of
 from qvr_core.dsl import CheckFailed
+from qvr_core.narrowing import is_mapping
 from qvr_core.runs.page.sampling import exported
 from qvr_core.runtime.values.errors import RuntimeProblem
 
@@ -47,10 +48,10 @@ def _data_files(program: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _table(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = settings.get(key, {})
-    if not isinstance(found, dict):
+    table = settings.get(key, {})
+    if not is_mapping(table):
         raise ValueError(f"qvr.toml: `{key}` must be a table")
-    return found
+    return table
 
 
 def _path(source: object) -> str:

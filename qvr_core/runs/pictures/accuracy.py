@@ -28,11 +28,11 @@ def pareto(stored: Stored) -> Any:
     axes.plot(places[~bad], found.k[~bad], ".", color="C0")
     axes.plot(places[bad], found.k[bad], "o", color="C4", markersize=5)
     axes.axhline(found.good, color="C1", linewidth=1.2, linestyle="--")
-    for at in np.argsort(-found.k)[: NAMED if bad.any() else 3]:
+    for at in map(int, np.argsort(-found.k)[: NAMED if bad.any() else 3]):
         text = found.names[at]
         side = "right" if at > 0.75 * len(found.k) else "left"
         offset = (-5 if side == "right" else 5, 2)
-        axes.annotate(text, (float(at), float(found.k[at])), offset, textcoords="offset points", fontsize=8, ha=side)
+        axes.annotate(text, (at, float(found.k[at])), offset, textcoords="offset points", fontsize=8, ha=side)
     axes.set_xlabel("observation")
     axes.set_ylabel("Pareto k")
     axes.set_title(

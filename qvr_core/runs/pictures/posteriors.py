@@ -203,7 +203,7 @@ def _diverged(stored: Stored, step: int) -> Any:
     if "diverging" not in statistics.data_vars or not np.any(statistics["diverging"].values):
         return None
     marks = statistics["diverging"].values[:, ::step]
-    coords = {"chain": np.arange(marks.shape[0]), "draw": np.arange(marks.shape[1])}
+    coords: dict[str, Array] = {"chain": np.arange(marks.shape[0]), "draw": np.arange(marks.shape[1])}
     return Dataset({"diverging": Variable(("chain", "draw"), marks, coords)})
 
 

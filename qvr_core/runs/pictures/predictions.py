@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,7 +85,7 @@ def _whole(steps: Iterable[Observed]) -> Array:
     ends = [between(step.data, step.drawn, margin=0.0) for step in steps]
     data = [end for step in steps for end in (step.data.min(), step.data.max())]
     low, high = min(*(end[0] for end in ends), *data), max(*(end[1] for end in ends), *data)
-    return np.arange(np.floor(low), np.ceil(high) + 1)
+    return np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
 
 
 def _curves(steps: Sequence[Observed], source: str) -> Any:

@@ -19,6 +19,7 @@ from qvr_core.data.sentences import check_files, read_paragraphs
 from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables import STREAMED, read_columns, read_head
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
+from qvr_core.narrowing import is_tuple
 from qvr_core.runs.prepare import typed as typed_data
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import Estimate, check_fits, estimate
@@ -100,7 +101,7 @@ class Prepared:
 def _to(value: Any, device: arrays.device) -> Any:
     if isinstance(value, Tensor):
         return value.to(device)
-    return tuple(_to(part, device) for part in value) if isinstance(value, tuple) else value
+    return tuple(_to(part, device) for part in value) if is_tuple(value) else value
 
 
 def device_of(job: Job) -> arrays.device:

@@ -12,13 +12,13 @@ from qvr_core.runs.record.store import RunDirectory
 
 def losses_of(run: RunDirectory) -> list[float]:
     """The loss of every step up to the newest whole checkpoint; empty where there is none."""
-    from safetensors.numpy import load_file
+    from safetensors import numpy as stored
 
     for folder in sorted(run.checkpoints.glob("step-*"), reverse=True):
         try:
             head = read_json(folder / "state.json")
             if head["tensors"] == file_digest(folder / "tensors.safetensors"):
-                tensors = load_file(folder / "tensors.safetensors")
+                tensors = stored.load_file(folder / "tensors.safetensors")
                 return tensors["losses"].tolist() if "losses" in tensors else []
         except (DamagedFile, OSError, KeyError):
             continue

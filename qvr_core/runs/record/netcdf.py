@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qvr_core.inference.labelled_datasets import ATTRIBUTES, Array, Dataset, Tree, Variable
 from qvr_core.runs.record.files import sync_folder
 
+if TYPE_CHECKING:
+    from h5netcdf import Group
+    from h5netcdf import Variable as Stored
+
 
 def write_netcdf(path: Path, data: Tree | Dataset) -> None:
     """Write them whole or not at all.  Raises OSError."""
-    import h5netcdf  # pyright: ignore[reportMissingTypeStubs]
+    import h5netcdf
 
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -34,7 +38,7 @@ def write_netcdf(path: Path, data: Tree | Dataset) -> None:
     sync_folder(path.parent)
 
 
-def _write(group: Any, data: Dataset) -> None:
+def _write(group: Group, data: Dataset) -> None:
     group.dimensions = data.sizes
     for name, labels in data.coords.items():
         _put(group, name, (name,), labels)
@@ -44,8 +48,8 @@ def _write(group: Any, data: Dataset) -> None:
         group.attrs[name] = value
 
 
-def _put(group: Any, name: str, dims: tuple[str, ...], values: Array) -> None:
-    import h5py  # pyright: ignore[reportMissingTypeStubs]
+def _put(group: Group, name: str, dims: tuple[str, ...], values: Array) -> None:
+    import h5py
 
     if values.dtype == object:
         group.create_variable(name, dims, dtype=h5py.string_dtype(), data=values)
@@ -58,14 +62,14 @@ def _put(group: Any, name: str, dims: tuple[str, ...], values: Array) -> None:
 
 def read_netcdf(path: Path, groups: Iterable[str] | None = None) -> Tree:
     """The groups, all of them by default.  Raises OSError."""
-    import h5netcdf  # pyright: ignore[reportMissingTypeStubs]
+    import h5netcdf
 
     with h5netcdf.File(path, "r") as file:
         wanted = set(file.groups if groups is None else groups)
         return Tree({name: _read(group) for name, group in file.groups.items() if name in wanted})
 
 
-def _read(group: Any) -> Dataset:
+def _read(group: Group) -> Dataset:
     values = {name: _values(variable) for name, variable in group.variables.items()}
     found: dict[str, Variable] = {}
     for name, variable in group.variables.items():
@@ -75,7 +79,7 @@ def _read(group: Any) -> Dataset:
     return Dataset(found)
 
 
-def _values(variable: Any) -> Array:
+def _values(variable: Stored) -> Array:
     found = np.asarray(variable[...])
     if variable.attrs.get("dtype") == "bool":
         return found.astype(bool)

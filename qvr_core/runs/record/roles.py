@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from qvr_core.dependence.graph import DETERMINISTIC, LET, PREDICTED, dependence_graph
 from qvr_core.runs.record.program import analysed
@@ -15,6 +16,9 @@ from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import SampleModel
 from qvr_core.semantics.types.walk import sites
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def program_of(job: Job) -> tuple[Model, Program] | None:
@@ -69,10 +73,9 @@ def predicted_last(job: Job) -> frozenset[str]:
     return frozenset(name for name in later if not set(graph.successors(name)) - {name})
 
 
-def _before(graph: object, name: str) -> set[str]:
+def _before(graph: nx.DiGraph[str], name: str) -> set[str]:
     import networkx as nx
 
-    assert isinstance(graph, nx.DiGraph)
     return set(nx.ancestors(graph, name))
 
 

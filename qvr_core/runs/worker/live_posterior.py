@@ -81,7 +81,7 @@ def _told(found: Found, chains: Chains) -> Drawn:
     positions, given = found.columns["q"], chains.given
     count, draws, width = positions.shape
     most = max(2, min(draws, MOST_TOLD // count, MOST_NUMBERS // (count * width)))
-    spread = np.unique(np.linspace(0, draws - 1, most).astype(int))
+    spread = np.unique(np.linspace(0, draws - 1, most, dtype=np.int64))
     each = [reported(chains.potential, np.ascontiguousarray(of_chain[spread])) for of_chain in positions]
     samples = {name: arrays.stack([values[name] for values in each]) for name in each[0]}
     lets = given.deterministic({name: value.flatten(0, 1) for name, value in samples.items()})

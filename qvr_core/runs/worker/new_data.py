@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from qvr_core.data.frames import columns_of, holds_numbers, is_dataset, is_frame, of_python
 from qvr_core.data.tables import Columns, read_columns
 from qvr_core.data.typed.sources import Arrays, Sources
+from qvr_core.narrowing import is_mapping, is_sequence
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import data_path
 from qvr_core.runs.prepare.typed import TypedData, read_sources
@@ -56,18 +57,18 @@ def new_data(data: Any, base: str) -> NewData | None:
         return NewFiles((str(data),), base)
     if is_frame(data) or is_dataset(data):
         return HandedOver(data)
-    if isinstance(data, Mapping):
+    if is_mapping(data):
         odd = next((n for n, one in data.items() if not is_frame(one) and not holds_numbers(one)), None)
         if odd is not None:
             raise Refused("data", f"`{odd}` of the new data is {_kind(data[odd])}", fixes=(TAKEN,))
         return HandedOver({str(name): one for name, one in data.items()})
-    if isinstance(data, list | tuple) and all(isinstance(one, str | Path) for one in data):
+    if is_sequence(data) and all(isinstance(one, str | Path) for one in data):
         return NewFiles(tuple(map(str, data)), base) if data else None
     raise Refused("data", f"the new data are {_kind(data)}, which says of no number what it is", fixes=(TAKEN,))
 
 
 def _kind(value: Any) -> str:
-    kind = type(value)
+    kind: type = value.__class__
     package = kind.__module__.partition(".")[0]
     return f"a `{kind.__name__}`" if package == "builtins" else f"a `{package}.{kind.__name__}`"
 
@@ -123,11 +124,11 @@ class HandedOver:
     @property
     def _frames(self) -> set[str]:
         """The names of frames among the values of a mapping."""
-        return {name for name, one in self.data.items() if is_frame(one)} if isinstance(self.data, dict) else set()
+        return {name for name, one in self.data.items() if is_frame(one)} if is_mapping(self.data) else set()
 
     @property
     def _main(self) -> bool:
-        return not isinstance(self.data, dict) or len(self._frames) < len(self.data)
+        return not is_mapping(self.data) or len(self._frames) < len(self.data)
 
     @property
     def typed(self) -> bool:
@@ -139,7 +140,7 @@ class HandedOver:
             message = f"the run was fitted to `{source}`, and a frame or a mapping holds columns"
             raise Refused("data", message, fixes=(f"Name files as in the fit: `{source}:PATH`",))
         own = fit.config.placed(Path(fit.base))
-        told = set(self.data) if isinstance(self.data, dict) else set[str]()
+        told = set(self.data) if is_mapping(self.data) else set[str]()
         tables = {name: table for name, table in own.tables.items() if name not in told}
         return fit.model_copy(update={"config": own.model_copy(update={"tables": tables, "batch_size": None})})
 

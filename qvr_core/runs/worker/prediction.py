@@ -198,7 +198,7 @@ class _Posterior:
 def latents_of(stored: Mapping[str, Tensor], given: Given) -> dict[str, Tensor]:
     """Stored draws by the names that a model gives its latents; lets are left out."""
     model = given.program
-    parameters = {name for name, _ in model.named_parameters()} if isinstance(given.model, LiftedModel) else set()
+    parameters = {name for name, _ in model.named_parameters()} if isinstance(given.model, LiftedModel) else set[str]()
     found: dict[str, Tensor] = {}
     for written, value in stored.items():
         site, dot, path = written.partition(".")

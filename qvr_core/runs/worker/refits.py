@@ -139,7 +139,7 @@ def exact_loo(
     fit, plan, asked = refitting(run), Plan(), asked_by(run)
     found = None if again else read(plan.file(run))
     done = found.done if found is not None and found.asked == asked else {}
-    bad = [loo.names[at] for at in loo.bad.tolist()]
+    bad = [loo.names[at] for at in map(int, loo.bad)]
     if found is not None and set(bad) <= {found.names[number] for number in done}:
         refits = found
     else:

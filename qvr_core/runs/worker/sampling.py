@@ -91,7 +91,7 @@ def generate(fit: SviFit, prompt: str, count: int, seed: int) -> Iterator[int]:
     if len(tokens) < task.length:
         # What stands before the prompt is taken from the text, so that the program sees a window as it knows them.
         start = int(arrays.randint(len(corpus) - task.length, ()))
-        tokens = corpus.gather(arrays.arange(start, start + task.length)).tolist() + tokens
+        tokens = [int(token) for token in corpus.gather(arrays.arange(start, start + task.length))] + tokens
     fit.model.eval()
     with arrays.no_grad():
         for _ in range(count):
@@ -121,8 +121,8 @@ def fill(fit: SviFit, count: int, draws: int, seed: int) -> Iterator[Filled]:
     for row in range(count):
         at = int((x[row] == task.mask_token).int().argmax())
         yield Filled(
-            decode(corpus, x[row, :at].tolist()),
-            decode(corpus, x[row, at + 1 :].tolist()),
+            decode(corpus, [int(token) for token in x[row, :at]]),
+            decode(corpus, [int(token) for token in x[row, at + 1 :]]),
             decode(corpus, [int(observations[task.site.name][row])]),
             tuple(decode(corpus, [int(values[row])]) for values in drawn if isinstance(values, Tensor)),
         )
@@ -161,7 +161,7 @@ def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
         label = None
         if task.follows is not None and labels is not None and task.follows.name in best:
             label = (labels[int(observations[task.follows.name][row])], labels[int(best[task.follows.name][row])])
-        yield FilledPair(pairs.text(x[0][row].tolist()), tuple(tokens), label)
+        yield FilledPair(pairs.text([int(token) for token in x[0][row]]), tuple(tokens), label)
 
 
 def predictive(fit: SviFit, count: int, seed: int) -> dict[str, Tensor]:

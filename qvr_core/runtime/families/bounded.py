@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays, special
 from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.cumulative.incomplete import beta_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log1mexp, upper_first
@@ -200,7 +200,7 @@ def von_mises_draw(shape: Shape, generator: Generator | None, loc: Tensor, conce
 
 def von_mises_log_prob(value: Tensor, loc: Tensor, concentration: Tensor) -> Tensor:
     # log I0(κ) = log(i0e(κ)) + κ
-    log_i0 = arrays.special.i0e(concentration).log() + concentration
+    log_i0 = special.i0e(concentration).log() + concentration
     return concentration * arrays.cos(value - loc) - math.log(2.0 * math.pi) - log_i0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays, linalg
 from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.densities import LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -34,7 +34,7 @@ def _multigammaln(a: Tensor, size: int) -> Tensor:
 
 def _safe_cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """The Cholesky factor and where there is one."""
-    tril, info = arrays.linalg.cholesky_ex(matrix)
+    tril, info = linalg.cholesky_ex(matrix)
     ok = info == 0
     identity = arrays.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
     return arrays.where(ok[..., None, None], tril, identity), ok
@@ -59,9 +59,7 @@ def wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
     tril, ok = _safe_cholesky(value)
     lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
-    z = arrays.linalg.solve_triangular(
-        scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False
-    )
+    z = linalg.solve_triangular(scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False)
     density = (
         (df - size - 1.0) * log_diagonal(tril)
         - 0.5 * z.square().sum((-2, -1))
@@ -93,7 +91,7 @@ def inverse_wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, 
     bartlett = _bartlett(shape, df, generator)
     lead = arrays.broadcast_shapes(bartlett.shape[:-2], scale_tril.shape[:-2])
     size = shape[-1]
-    factor = arrays.linalg.solve_triangular(
+    factor = linalg.solve_triangular(
         bartlett.expand(*lead, size, size), scale_tril.mT.expand(*lead, size, size), upper=False
     )
     return factor.mT @ factor
@@ -103,9 +101,7 @@ def inverse_wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> T
     size = value.shape[-1]
     tril, ok = _safe_cholesky(value)
     lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
-    z = arrays.linalg.solve_triangular(
-        tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False
-    )
+    z = linalg.solve_triangular(tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False)
     density = (
         df * log_diagonal(scale_tril)
         - 0.5 * df * size * math.log(2.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, linalg
 from qvr_core.runtime.families.bijectors import TRIANGULAR
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -98,10 +98,10 @@ def matrix_normal_log_prob(value: Tensor, loc: Tensor, row_tril: Tensor, column_
     rows, columns = value.shape[-2:]
     difference = value - loc
     lead = arrays.broadcast_shapes(difference.shape[:-2], row_tril.shape[:-2], column_tril.shape[:-2])
-    z = arrays.linalg.solve_triangular(
+    z = linalg.solve_triangular(
         row_tril.expand(*lead, rows, rows), difference.expand(*lead, rows, columns), upper=False
     )
-    z = arrays.linalg.solve_triangular(column_tril.expand(*lead, columns, columns), z.mT, upper=False)
+    z = linalg.solve_triangular(column_tril.expand(*lead, columns, columns), z.mT, upper=False)
     log_scale = columns * log_diagonal(row_tril) + rows * log_diagonal(column_tril)
     return -0.5 * z.square().sum((-2, -1)) - log_scale - rows * columns * LOG_SQRT_2PI
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, special
 from qvr_core.runtime.families.bijectors import BY_SCALE, LOCATION_SCALE, LOG_LOCATION_SCALE
 from qvr_core.runtime.families.cumulative.tails import (
     Tails,
@@ -34,11 +34,11 @@ def _normal_link(head: HeadPlan, raw: Tensor) -> Params:
 def log_ndtri(log_p: Tensor) -> Tensor:
     """Φ⁻¹(exp(log_p)): in the far tail by Newton's method on log Φ, elsewhere directly."""
     far = log_p < -15.0
-    near = arrays.special.ndtri(arrays.where(far, -15.0, log_p).exp().clamp(max=1.0 - arrays.finfo(log_p.dtype).eps))
+    near = special.ndtri(arrays.where(far, -15.0, log_p).exp().clamp(max=1.0 - arrays.finfo(log_p.dtype).eps))
     target = arrays.where(far, log_p, -15.0)
     z = -(-2.0 * target).sqrt()
     for _ in range(6):
-        log_cdf = arrays.special.log_ndtr(z)
+        log_cdf = special.log_ndtr(z)
         # d log Φ / dz = φ / Φ
         slope = (-0.5 * z.square() - LOG_SQRT_2PI - log_cdf).exp()
         z = z - (log_cdf - target) / slope
@@ -122,7 +122,7 @@ LOGIT_NORMAL = RuntimeFamily(
 
 def half_normal_transform(noise: Tensor, scale: Tensor) -> Tensor:
     # (1 - u) / 2 keeps its precision in the upper tail, (1 + u) / 2 does not
-    return -scale * arrays.special.ndtri(0.5 * (1.0 - noise))
+    return -scale * special.ndtri(0.5 * (1.0 - noise))
 
 
 def half_normal_log_prob(value: Tensor, scale: Tensor) -> Tensor:
@@ -132,7 +132,7 @@ def half_normal_log_prob(value: Tensor, scale: Tensor) -> Tensor:
 def half_normal_tails(value: Tensor, scale: Tensor) -> Tails:
     z = value / scale
     near = z < 1.0
-    lower, upper = upper_first(LOG_2 + arrays.special.log_ndtr(-z))
+    lower, upper = upper_first(LOG_2 + special.log_ndtr(-z))
     return arrays.where(near, arrays.erf(arrays.where(near, z, 1.0) * math.sqrt(0.5)).log(), lower), upper
 
 
@@ -184,8 +184,8 @@ def truncated_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor, low: T
     left, right, flip = _mirrored(*_standard_bounds(loc, scale, low, high))
     u = arrays.where(flip, 1.0 - noise, noise)
     # p = Φ(left) + u (Φ(right) − Φ(left)) relative to Φ(right), which may underflow
-    log_right = arrays.special.log_ndtr(right)
-    ratio = (arrays.special.log_ndtr(left) - log_right).exp()
+    log_right = special.log_ndtr(right)
+    ratio = (special.log_ndtr(left) - log_right).exp()
     z = log_ndtri(log_right + arrays.log(ratio + u * (1.0 - ratio)))
     value = loc + scale * arrays.where(flip, -z, z)
     return arrays.minimum(arrays.maximum(value, low), high)
@@ -193,7 +193,7 @@ def truncated_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor, low: T
 
 def truncated_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
     left, right, _ = _mirrored(*_standard_bounds(loc, scale, low, high))
-    log_left, log_right = arrays.special.log_ndtr(left), arrays.special.log_ndtr(right)
+    log_left, log_right = special.log_ndtr(left), special.log_ndtr(right)
     gap = (log_left - log_right).clamp(max=-arrays.finfo(log_right.dtype).eps)
     mass = log_right + arrays.log1p(-gap.exp())
     return inside((value >= low) & (value <= high), normal_log_prob(value, loc, scale) - mass)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, linalg
 from qvr_core.runtime.families.soundness import TOLERANCE
 from qvr_core.runtime.values.decompositions import cholesky
 from qvr_core.runtime.values.errors import InputProblem
@@ -93,5 +93,5 @@ def _alternative(name: str, value: Tensor) -> Tensor:
         flipped = cholesky(arrays.flip(value, (-2, -1)))
         root = arrays.flip(flipped, (-2, -1)).mT
         identity = arrays.eye(value.shape[-1], dtype=value.dtype, device=value.device)
-        return arrays.linalg.solve_triangular(root, identity.expand_as(value), upper=False)
+        return linalg.solve_triangular(root, identity.expand_as(value), upper=False)
     return value

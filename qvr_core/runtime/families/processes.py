@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, linalg
 from qvr_core.runtime.families.bijectors import Standardised
 from qvr_core.runtime.families.densities import inside, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -121,7 +121,7 @@ def icar_transform(noise: Tensor, edges: Tensor) -> Tensor:
     one = noise.new_ones(len(first))
     for i, j, sign in ((first, second, -1.0), (second, first, -1.0), (first, first, 1.0), (second, second, 1.0)):
         laplacian.index_put_((i, j), sign * one, accumulate=True)
-    values, vectors = arrays.linalg.eigh(laplacian)
+    values, vectors = linalg.eigh(laplacian)
     # the first direction is that of the mean, which is 0
     return ((noise @ vectors)[..., 1:] * values[1:].rsqrt()) @ vectors[:, 1:].mT
 

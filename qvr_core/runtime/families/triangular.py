@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, linalg
 
 
 def log_diagonal(tril: Tensor) -> Tensor:
@@ -15,4 +15,4 @@ def solve(tril: Tensor, vector: Tensor) -> Tensor:
     lead = arrays.broadcast_shapes(tril.shape[:-2], vector.shape[:-1])
     size = vector.shape[-1]
     right = vector.expand(*lead, size).unsqueeze(-1)
-    return arrays.linalg.solve_triangular(tril.expand(*lead, size, size), right, upper=False).squeeze(-1)
+    return linalg.solve_triangular(tril.expand(*lead, size, size), right, upper=False).squeeze(-1)

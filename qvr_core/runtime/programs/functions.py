@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, linalg, special
 from qvr_core.arrays.engine import functional as nnf
 from qvr_core.runtime.values.cells import Cell, align, as_one
 from qvr_core.runtime.values.decompositions import cholesky, inverse
@@ -15,9 +15,9 @@ from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, canonica
 Function = Callable[[Sequence[Cell], Mapping[str, Cell]], Cell]
 
 _RENAMED: Mapping[str, Callable[..., Tensor]] = {
-    "ndtr": arrays.special.ndtr,
-    "log_ndtr": arrays.special.log_ndtr,
-    "ndtri": arrays.special.ndtri,
+    "ndtr": special.ndtr,
+    "log_ndtr": special.log_ndtr,
+    "ndtri": special.ndtri,
     "where": lambda condition, a, b: arrays.where(condition.bool(), a, b),
 }
 
@@ -84,7 +84,7 @@ _SCALAR_IDENTITY = frozenset(
 
 
 def _reduction(name: str) -> Function:
-    function = arrays.linalg.vector_norm if name == "norm" else getattr(arrays, name)
+    function: Any = getattr(linalg if name == "norm" else arrays, {"norm": "vector_norm"}.get(name, name))
 
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         cell = as_one(args[0])
@@ -298,7 +298,7 @@ _OWN: Mapping[str, Function] = {
     "dot": _dot, "matmul": _matmul, "mv": _matmul, "mm": _matmul, "bmm": _matmul, "outer": _outer,
     "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(arrays.diag_embed),
     "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
-    "det": _on_first(arrays.linalg.det), "logdet": _on_first(arrays.logdet),
+    "det": _on_first(linalg.det), "logdet": _on_first(arrays.logdet),
     "eye": _constructor(arrays.eye), "zeros": _constructor(arrays.zeros), "ones": _constructor(arrays.ones),
     "arange": _arange,
     "linspace": _linspace, "one_hot": _one_hot, "zeros_like": _on_first(arrays.zeros_like),

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, linalg
 
 _trying: ContextVar[bool] = ContextVar("trying", default=False)
 
@@ -28,14 +28,14 @@ def trying() -> Generator[None]:
 def cholesky(matrix: Tensor) -> Tensor:
     """The lower factor of (…, n, n) positive definite matrices."""
     if not _trying.get():
-        return arrays.linalg.cholesky(matrix)
-    factor, failed = arrays.linalg.cholesky_ex(matrix)
+        return linalg.cholesky(matrix)
+    factor, failed = linalg.cholesky_ex(matrix)
     return arrays.where((failed != 0)[..., None, None], arrays.nan, factor)
 
 
 def inverse(matrix: Tensor) -> Tensor:
     """The inverse of (…, n, n) matrices."""
     if not _trying.get():
-        return arrays.linalg.inv(matrix)
-    inverted, failed = arrays.linalg.inv_ex(matrix)
+        return linalg.inv(matrix)
+    inverted, failed = linalg.inv_ex(matrix)
     return arrays.where((failed != 0)[..., None, None], arrays.nan, inverted)

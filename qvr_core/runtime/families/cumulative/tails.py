@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, special
 
 Tails = tuple[Tensor, Tensor]
 """log P(X ≤ x) and log P(X > x)."""
@@ -56,7 +56,7 @@ def mixed(tails: Tails, log_weights: Tensor) -> Tails:
 
 def normal_tails(z: Tensor) -> Tails:
     """Those of the standard Normal."""
-    return arrays.special.log_ndtr(z), arrays.special.log_ndtr(-z)
+    return special.log_ndtr(z), special.log_ndtr(-z)
 
 
 def log_between(lower: Tails, upper: Tails) -> tuple[Tensor, Tensor]:
