@@ -19,6 +19,7 @@ from tests.patience import HANG
 # Lowest first; what stands in one row are peers.
 LAYERS = (
     ("syntax",),
+    ("operations",),
     ("semantics",),
     ("analysis",),
     ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "narrowing", "dependence"),
@@ -44,7 +45,7 @@ MOST_LINES = 420
 """In one file, each of which holds one idea."""
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
 FRONT_END = (
-    *(f"qvr_core.{name}" for name in ("syntax", "semantics", "analysis", "workspace", "dependence")),
+    *(f"qvr_core.{name}" for name in ("syntax", "operations", "semantics", "analysis", "workspace", "dependence")),
     *(f"qvr_core.{name}" for name in ("ide", "diagrams", "export")),
     "qvr_lsp",
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.graph import CASTS, COMPARISONS, LOGICAL, POINTWISE, Array, Unsupported
+from qvr_core.arrays.graph import CASTS, POINTWISE, Array, Unsupported
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.shapes import Shape
+from qvr_core.operations.table import nodes_that_are
 
 Rule = Callable[[Array, Array], Sequence[Array | None]]
 """From a node and the derivative with respect to it to those of its arguments; None is zero."""
 RULES: dict[str, Rule] = {}
-FLAT = frozenset(("sign", "floor", "stop", "cholesky_failed")) | COMPARISONS | LOGICAL | frozenset(CASTS)
+FLAT = nodes_that_are("flat") | frozenset(CASTS)
 """Constant between their jumps."""
 
 

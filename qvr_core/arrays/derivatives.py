@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from qvr_core.arrays import loop_derivative
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.accumulation import RULES, carry_back, rule, unbroadcast
+from qvr_core.arrays.accumulation import RULES, Rule, carry_back, rule, unbroadcast
 from qvr_core.arrays.graph import Array
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.operations import transposed, triangle
 from qvr_core.arrays.shapes import Shape
+from qvr_core.operations.operation import Slope
+from qvr_core.operations.table import NODES
 
 ROOMS = (loop_derivative,)
 """The modules whose import registers the other rules."""
@@ -56,76 +59,55 @@ def _plus(x: Array, term: float) -> Array:
     return p("add", x, x.graph.constant(term))
 
 
-def _less(term: float, x: Array) -> Array:
-    return p("sub", x.graph.constant(term), x)
-
-
 # ---------------------------------------------------------------- numbers one by one
 
-FAR = -50.0
-"""Below it φ(x) / Φ(x) is computed by its series: two logarithms of x² / 2 each leave no digits in their difference."""
+
+class Term:
+    """A node in the arithmetic that records write slopes in: operators, and operations as methods."""
+
+    def __init__(self, node: Array) -> None:
+        self.node = node
+
+    def _with(self, op: str, *others: Term | float, reflected: bool = False) -> Term:
+        terms = (other.node if isinstance(other, Term) else self.node.graph.constant(other) for other in others)
+        whole = (self.node, *terms)
+        return Term(p(op, *(reversed(whole) if reflected else whole)))
+
+    def __getattr__(self, op: str) -> Callable[..., Term]:
+        return partial(self._with, op)
+
+    def __neg__(self) -> Term:
+        return self._with("neg")
+
+    def __add__(self, other: Term | float) -> Term:
+        return self._with("add", other)
+
+    def __sub__(self, other: Term | float) -> Term:
+        return self._with("sub", other)
+
+    def __mul__(self, other: Term | float) -> Term:
+        return self._with("mul", other)
+
+    def __truediv__(self, other: Term | float) -> Term:
+        return self._with("div", other)
+
+    def __rsub__(self, other: float) -> Term:
+        return self._with("sub", other, reflected=True)
+
+    def __rtruediv__(self, other: float) -> Term:
+        return self._with("div", other, reflected=True)
 
 
-def _inverse_mills_ratio(x: Array, log_cdf: Array) -> Array:
-    """φ(x) / Φ(x), in the far tail by the asymptotic series of Φ (Abramowitz & Stegun 26.2.12)."""
-    far = p("minimum", x, x.graph.constant(FAR))
-    z = p("div", x.graph.constant(1.0), p("square", far))
-    series = _plus(_times(z, 105.0), -15.0)
-    for coefficient in (3.0, -1.0, 1.0):
-        series = _plus(p("mul", series, z), coefficient)
-    near = _times(p("exp", p("sub", _times(p("square", x), -0.5), log_cdf)), 1.0 / math.sqrt(2.0 * math.pi))
-    return p("where", p("lt", x, x.graph.constant(FAR)), p("div", p("neg", far), series), near)
+def _by(op: str, slope: Slope) -> Rule:
+    """The rule of dy/dx, or of dx/dy, by which the derivative is multiplied or divided."""
+    return lambda node, d: [p(op, d, slope(Term(node.args[0]), Term(node)).node)]
 
 
-Slope = Callable[[Array, Array], Array]
-_SLOPES: dict[str, Slope] = {
-    "exp": lambda x, y: y,
-    "expm1": lambda x, y: _plus(y, 1.0),
-    "log1p": lambda x, y: p("div", x.graph.constant(1.0), _plus(x, 1.0)),
-    "square": lambda x, y: _times(x, 2.0),
-    "abs": lambda x, y: p("sign", x),
-    "sin": lambda x, y: p("cos", x),
-    "cos": lambda x, y: p("neg", p("sin", x)),
-    "tan": lambda x, y: _plus(p("square", y), 1.0),
-    "sinh": lambda x, y: p("cosh", x),
-    "cosh": lambda x, y: p("sinh", x),
-    "tanh": lambda x, y: _less(1.0, p("square", y)),
-    "erf": lambda x, y: _times(p("exp", p("neg", p("square", x))), 2.0 / math.sqrt(math.pi)),
-    "erfc": lambda x, y: _times(p("exp", p("neg", p("square", x))), -2.0 / math.sqrt(math.pi)),
-    "lgamma": lambda x, y: p("digamma", x),
-    "digamma": lambda x, y: p("trigamma", x),
-    "sigmoid": lambda x, y: p("mul", y, _less(1.0, y)),
-    "softplus": lambda x, y: p("sigmoid", x),
-    "log_sigmoid": lambda x, y: p("sigmoid", p("neg", x)),
-    "log_ndtr": _inverse_mills_ratio,
-    "i0e": lambda x, y: p("sub", p("i1e", x), p("mul", p("sign", x), y)),
-}
-"""dy/dx, by x and y."""
-_DIVISORS: dict[str, Slope] = {
-    "log": lambda x, y: x,
-    "sqrt": lambda x, y: _times(y, 2.0),
-    "asin": lambda x, y: p("sqrt", _less(1.0, p("square", x))),
-    "acos": lambda x, y: p("neg", p("sqrt", _less(1.0, p("square", x)))),
-    "atan": lambda x, y: _plus(p("square", x), 1.0),
-    "asinh": lambda x, y: p("sqrt", _plus(p("square", x), 1.0)),
-    "acosh": lambda x, y: p("sqrt", _plus(p("square", x), -1.0)),
-    "atanh": lambda x, y: _less(1.0, p("square", x)),
-}
-"""dx/dy, by x and y."""
-
-
-def _slope_i1e(x: Array, y: Array) -> Array:
-    zero = p("eq", x, x.graph.constant(0.0))
-    safe = p("where", zero, x.graph.constant(1.0), x)
-    other = p("sub", p("i0e", x), p("mul", y, p("add", p("sign", x), p("div", x.graph.constant(1.0), safe))))
-    return p("where", zero, x.graph.constant(0.5), other)
-
-
-_SLOPES["i1e"] = _slope_i1e
-for _name, _slope in _SLOPES.items():
-    RULES[_name] = lambda node, d, slope=_slope: [p("mul", d, slope(node.args[0], node))]
-for _name, _divisor in _DIVISORS.items():
-    RULES[_name] = lambda node, d, divisor=_divisor: [p("div", d, divisor(node.args[0], node))]
+for _name, _record in NODES.items():
+    if _record.slope is not None:
+        RULES[_name] = _by("mul", _record.slope)
+    if _record.divisor is not None:
+        RULES[_name] = _by("div", _record.divisor)
 
 
 @rule("neg")

@@ -13,6 +13,7 @@ from qvr_core.arrays import special
 from qvr_core.arrays.graph import Array, Kind
 from qvr_core.arrays.recurrences import Body
 from qvr_core.arrays.shapes import Shape
+from qvr_core.operations.table import NODES
 
 Numbers = NDArray[Any]
 DTYPES: dict[Kind, Any] = {"real": np.float64, "whole": np.int64, "truth": np.bool_}
@@ -52,39 +53,18 @@ def evaluate(op: str, args: Sequence[Any], params: tuple[Any, ...], shape: Shape
         return _OPERATIONS[op](args, params, shape)
 
 
-def _log_sigmoid(x: Numbers) -> Numbers:
-    return -np.logaddexp(0.0, -x)
-
-
-def _sigmoid(x: Numbers) -> Numbers:
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0.0, 1.0, small) / (1.0 + small)
-
-
-_UNARY: dict[str, Callable[[Numbers], Numbers]] = {
-    "neg": np.negative, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
-    "square": np.square, "abs": np.abs, "sign": np.sign, "floor": np.floor, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc,
-    "lgamma": special.lgamma, "sigmoid": _sigmoid, "softplus": lambda x: np.logaddexp(0.0, x),
-    "log_sigmoid": _log_sigmoid, "not": np.logical_not, "real": lambda x: x.astype(np.float64),
-    "whole": lambda x: x.astype(np.int64), "truth": lambda x: x != 0,
-    "digamma": special.digamma, "trigamma": special.trigamma, "log_ndtr": special.log_ndtr, "i0e": special.i0e,
-    "i1e": special.i1e, "stop": np.positive,
-}  # fmt: skip
-
-
 def _pow(x: Numbers, y: Numbers) -> Numbers:
     return np.power(x.astype(np.float64) if y.dtype.kind == "i" and x.dtype.kind == "i" else x, y)
 
 
-_BINARY: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
-    "add": lambda x, y: np.add(_number(x), _number(y)), "sub": lambda x, y: np.subtract(_number(x), _number(y)),
-    "mul": lambda x, y: np.multiply(_number(x), _number(y)), "div": np.true_divide, "pow": _pow,
-    "maximum": np.maximum, "minimum": np.minimum, "logaddexp": np.logaddexp, "atan2": np.arctan2, "eq": np.equal,
-    "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor,
-}  # fmt: skip
+Evaluated = Callable[[Sequence[Any], tuple[Any, ...], Shape], Any]
+
+
+def _pointwise(name: str) -> Evaluated:
+    """A function of `special`, or of numpy, by the name that a record gives."""
+    own = name.removeprefix("special.")
+    function = getattr(np if own == name else special, own)
+    return lambda args, params, shape: function(*args)
 
 
 def _number(x: Numbers) -> Numbers:
@@ -223,9 +203,15 @@ def _slice(x: Numbers, params: tuple[Any, ...]) -> Numbers:
     return x[(*[slice(None)] * axis, slice(start, start + (count - 1) * step + 1 if count else start, step))]
 
 
-_OPERATIONS: dict[str, Callable[[Sequence[Any], tuple[Any, ...], Shape], Any]] = {
-    **{name: (lambda a, p, s, f=f: f(a[0])) for name, f in _UNARY.items()},
-    **{name: (lambda a, p, s, f=f: f(*a)) for name, f in _BINARY.items()},
+_OPERATIONS: dict[str, Evaluated] = {
+    **{name: _pointwise(node.numpy) for name, node in NODES.items() if node.numpy},
+    "real": lambda a, p, s: a[0].astype(np.float64),
+    "whole": lambda a, p, s: a[0].astype(np.int64),
+    "truth": lambda a, p, s: a[0] != 0,
+    "add": lambda a, p, s: np.add(*map(_number, a)),
+    "sub": lambda a, p, s: np.subtract(*map(_number, a)),
+    "mul": lambda a, p, s: np.multiply(*map(_number, a)),
+    "pow": lambda a, p, s: _pow(*a),
     "where": lambda a, p, s: np.where(*a),
     "reshape": lambda a, p, s: a[0].reshape(s),
     "permute": lambda a, p, s: a[0].transpose(p[0]),

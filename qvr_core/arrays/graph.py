@@ -1,8 +1,8 @@
 """A graph of arrays of known shape: what is done to a position, written down as it is done.
 
 An `Array` is one operation on others; equal operations on equal arrays are one node, and what depends on constants
-alone is computed at once.  The operations are a closed list (`OPERATIONS`): `derivatives` has a rule for each,
-`evaluate` computes each on numbers, and `codegen.lowering` makes loops of each.
+alone is computed at once.  The operations are a closed list, each with a record in `qvr_core.operations`: `derivatives`
+has a rule for each, `evaluate` computes each on numbers, and `codegen.lowering` makes loops of each.
 """
 
 from __future__ import annotations
@@ -14,26 +14,15 @@ from contextvars import ContextVar
 from typing import Any, Literal
 
 from qvr_core.arrays.shapes import Shape
+from qvr_core.operations.table import nodes
 
 Kind = Literal["real", "whole", "truth"]
 
-UNARY = frozenset((
-    "neg", "exp", "expm1", "log", "log1p", "sqrt", "square", "abs", "sign", "floor", "sin", "cos", "tan", "asin",
-    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "digamma", "trigamma",
-    "sigmoid", "softplus", "log_sigmoid", "log_ndtr", "i0e", "i1e", "stop",
-))  # fmt: skip
-"""Real functions of one number; `stop` is the number itself, which no derivative goes through."""
-BINARY = frozenset(("add", "sub", "mul", "div", "pow", "maximum", "minimum", "logaddexp", "atan2"))
-COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-LOGICAL = frozenset(("and", "or", "xor", "not"))
+UNARY, BINARY = nodes("unary"), nodes("binary")
+COMPARISONS, LOGICAL = nodes("comparison"), nodes("logical")
 CASTS: dict[str, Kind] = {"real": "real", "whole": "whole", "truth": "truth"}
 POINTWISE = UNARY | BINARY | COMPARISONS | LOGICAL | frozenset(CASTS) | {"where"}
-REDUCTIONS = frozenset(("sum", "prod", "amax", "amin", "logsumexp"))
-STRUCTURAL = frozenset((
-    "reshape", "permute", "expand", "slice", "place", "flip", "index", "index_add", "take_along", "add_along", "cat",
-    "diagonal", "diagonal_embed", "cumsum", "cumprod", "log_softmax", "matmul",
-))  # fmt: skip
-MATRICES = frozenset(("cholesky", "cholesky_failed", "solve_triangular", "inverse", "det", "slogdet"))
+REDUCTIONS, STRUCTURAL, MATRICES = nodes("reduction"), nodes("structural"), nodes("matrix")
 OPERATIONS = POINTWISE | REDUCTIONS | STRUCTURAL | MATRICES | {"position", "constant", "turn", "loop"}
 """`turn` is what one turn of a loop reads, of `recurrences`; `loop` is the loop."""
 

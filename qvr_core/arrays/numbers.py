@@ -10,21 +10,7 @@ from qvr_core.arrays.graph import Array, Unsupported
 from qvr_core.arrays.listing import FUNCTIONS, Function, arrays, graph_of, in_graph, listed
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.shapes import broadcast
-
-_SAME = {
-    "neg": "neg", "negative": "neg", "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt",
-    "square": "square", "abs": "abs", "absolute": "abs", "sign": "sign", "floor": "floor", "sin": "sin", "cos": "cos",
-    "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
-    "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "erf": "erf", "erfc": "erfc", "lgamma": "lgamma",
-    "digamma": "digamma", "sigmoid": "sigmoid", "special_expit": "sigmoid", "logsigmoid": "log_sigmoid",
-    "log_sigmoid": "log_sigmoid", "special_log_ndtr": "log_ndtr", "log_ndtr": "log_ndtr", "special_i0e": "i0e",
-    "i0e": "i0e", "special_i1e": "i1e", "logical_not": "not", "bitwise_not": "not", "invert": "not",
-    "maximum": "maximum", "minimum": "minimum", "logaddexp": "logaddexp", "atan2": "atan2", "eq": "eq", "ne": "ne",
-    "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "logical_and": "and", "and": "and", "logical_or": "or", "or": "or",
-    "logical_xor": "xor", "xor": "xor", "bitwise_and": "and", "bitwise_or": "or", "mul": "mul", "multiply": "mul",
-    "rmul": "mul", "div": "div", "true_divide": "div", "truediv": "div", "rand": "and", "ror": "or",
-}  # fmt: skip
-"""Torch's name, and the operation of the graph."""
+from qvr_core.operations.table import NODES
 
 
 def _same(op: str) -> Function:
@@ -34,8 +20,8 @@ def _same(op: str) -> Function:
     return apply
 
 
-for _name, _op in _SAME.items():
-    FUNCTIONS[_name] = _same(_op)
+for _op, _node in NODES.items():
+    FUNCTIONS.update((_name, _same(_op)) for _name in _node.torch)
 
 
 @listed("add", "radd")

@@ -16,6 +16,7 @@ from qvr_core.arrays.graph import (
     known,
 )
 from qvr_core.arrays.shapes import Shape, broadcast, contracted, reshaped
+from qvr_core.operations.table import NODES, nodes_that_are
 
 # ---------------------------------------------------------------- operations on numbers one by one
 
@@ -40,14 +41,14 @@ def _kind(op: str, args: Sequence[Array]) -> Kind:
         return CASTS[op]
     if op == "where":
         args = args[1:]
-    if op in ("add", "sub", "mul", "maximum", "minimum", "where", "neg", "abs", "sign", "square", "pow"):
+    if op in _KEEPS_KIND:
         kinds = {arg.kind for arg in args}
         return "real" if "real" in kinds else "whole" if kinds != {"truth"} or op != "where" else "truth"
     return "real"
 
 
-_NEUTRAL = {"add": (0.0, 0.0), "sub": (None, 0.0), "mul": (1.0, 1.0), "div": (None, 1.0), "pow": (None, 1.0)}
-"""The number on the left, and on the right, that leaves the other as it is."""
+_KEEPS_KIND = nodes_that_are("kind")
+_NEUTRAL = {name: node.neutral for name, node in NODES.items() if node.neutral != (None, None)}
 
 
 def _unchanged(op: str, args: Sequence[Array], shape: Shape) -> Array | None:

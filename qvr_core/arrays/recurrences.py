@@ -14,12 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.graph import CASTS, COMPARISONS, LOGICAL, STRUCTURAL, Array, Graph, is_known
+from qvr_core.arrays.graph import CASTS, Array, Graph, is_known
+from qvr_core.operations.table import nodes_that_are
 
-CHEAP = (
-    COMPARISONS | LOGICAL | frozenset(CASTS) | STRUCTURAL - {"matmul", "log_softmax", "cumsum", "cumprod"}
-    | {"neg", "square", "abs", "sign", "floor", "stop", "add", "sub", "mul", "div", "maximum", "minimum", "where"}
-)  # fmt: skip
+CHEAP = nodes_that_are("cheap") | frozenset(CASTS)
 """Operations that the derivative of a loop does again; what others have made is kept for it."""
 _families = itertools.count()
 

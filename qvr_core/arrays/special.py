@@ -146,3 +146,19 @@ def ndtri(p: Numbers) -> Numbers:
             x = x - error / slope
     x = np.where(q == 0.0, -np.inf, np.where((q < 0.0) | np.isnan(q), np.nan, np.where(q == 0.5, 0.0, x)))
     return np.where(upper, -x, x)
+
+
+def sigmoid(x: Numbers) -> Numbers:
+    """1 / (1 + exp(−x))."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0.0, 1.0, small) / (1.0 + small)
+
+
+def softplus(x: Numbers) -> Numbers:
+    """log(1 + exp(x))."""
+    return np.logaddexp(0.0, x)
+
+
+def log_sigmoid(x: Numbers) -> Numbers:
+    """log(1 / (1 + exp(−x)))."""
+    return -np.logaddexp(0.0, -x)

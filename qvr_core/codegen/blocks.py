@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from qvr_core.codegen.loops import Buffer, Call, Expression, Linear, Load, Nest, Statement
+from qvr_core.codegen.pointwise import WRITTEN
+from qvr_core.operations.operation import ITSELF, ONE_BY_ONE
+from qvr_core.operations.table import NODES
 
 FEWEST_ROWS = 32
 """Fewer are not worth loops of their own."""
@@ -19,15 +22,12 @@ LONGEST_INNER = 16
 MOST_LANES = 64
 """128 kB of the stack, of which a thread may have no more than 512; a nest that wants more stays whole."""
 WIDE = {
-    "exp": "wide.exp({})", "expm1": "wide.expm1({})", "log": "wide.log({})", "log1p": "wide.log1p({})",
-    "tanh": "wide.tanh({})", "sigmoid": "wide.sigmoid({})", "softplus": "wide.softplus({}, {}, {})",
-    "log_sigmoid": "wide.log_sigmoid({})", "log_add": "wide.log_add({}, {})",
-}  # fmt: skip
+    name: WRITTEN[name].replace(node.loop, node.vector)
+    for name, node in NODES.items()
+    if node.vector not in (ITSELF, ONE_BY_ONE)
+}
 """The text of each operation that has a form without branches of its own."""
-NARROW = frozenset((
-    "sin", "cos", "atan", "erf", "erfc", "lgamma", "sinh", "cosh", "tan", "asin", "acos", "asinh", "acosh", "atan2",
-    "hypot", "log10", "log_ndtr", "i0e", "i1e", "trigamma", "digamma", "pow",
-))  # fmt: skip
+NARROW = frozenset(name for name, node in NODES.items() if node.vector == ONE_BY_ONE and node.loop)
 """Operations that are called number by number."""
 
 

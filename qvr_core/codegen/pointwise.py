@@ -1,72 +1,24 @@
-"""Operations on single numbers: how torch calls them, and how they are written in a loop."""
+"""Operations on single numbers as they are written in a loop."""
 
 from __future__ import annotations
 
 from qvr_core.codegen.loops import Call, Expression, Literal
+from qvr_core.operations.operation import Node
+from qvr_core.operations.table import NODES
 
-WRITTEN = {
-    "add": "({} + {})",
-    "sub": "({} - {})",
-    "mul": "({} * {})",
-    "div": "({} / {})",
-    "neg": "(-{})",
-    "eq": "({} == {})",
-    "ne": "({} != {})",
-    "lt": "({} < {})",
-    "le": "({} <= {})",
-    "gt": "({} > {})",
-    "ge": "({} >= {})",
-    "and": "({} and {})",
-    "or": "({} or {})",
-    "xor": "({} != {})",
-    "not": "(not {})",
-    "where": "({1} if {0} else {2})",
+
+def _text(node: Node) -> str:
+    if "{" in node.loop:
+        return node.loop
+    return f"{node.loop}({{}})" if node.group == "unary" else f"{node.loop}({{}}, {{}})"
+
+
+WRITTEN = {name: _text(node) for name, node in NODES.items() if node.loop} | {
     "truth": "({} != 0)",
     "number": "(1.0 if {} else 0.0)",
-    "exp": "math.exp({})",
-    "expm1": "math.expm1({})",
-    "log": "math.log({})",
-    "log1p": "math.log1p({})",
-    "sqrt": "math.sqrt({})",
-    "tanh": "math.tanh({})",
-    "sin": "math.sin({})",
-    "cos": "math.cos({})",
-    "atan": "math.atan({})",
-    "erf": "erf({})",
-    "erfc": "erfc({})",
-    "lgamma": "lgamma({})",
-    "sinh": "math.sinh({})",
-    "cosh": "math.cosh({})",
-    "tan": "math.tan({})",
-    "asin": "math.asin({})",
-    "acos": "math.acos({})",
-    "asinh": "math.asinh({})",
-    "acosh": "math.acosh({})",
-    "atan2": "math.atan2({}, {})",
-    "hypot": "math.hypot({}, {})",
-    "log10": "math.log10({})",
-    "floor": "floor({})",
-    "log_add": "log_add({}, {})",
-    "log_ndtr": "log_ndtr({})",
-    "i0e": "i0e({})",
-    "i1e": "i1e({})",
-    "trigamma": "trigamma({})",
-    "abs": "abs({})",
-    "pow": "power({}, {})",
     "whole_power": "({} ** {})",
-    "square": "square({})",
-    "sigmoid": "sigmoid({})",
-    "softplus": "softplus({}, {}, {})",
-    "log_sigmoid": "log_sigmoid({})",
-    "digamma": "digamma({})",
-    "at_least": "at_least({}, {})",
-    "at_most": "at_most({}, {})",
-    "sign": "sign({})",
 }
 """The text of each operation; bare names are functions of `kernels`."""
-
-TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "truth"))
-"""Those that answer yes or no."""
 
 
 def call(name: str, *arguments: Expression) -> Expression:

@@ -9,25 +9,23 @@ from typing import Any
 from qvr_core.arrays.eager import array
 from qvr_core.arrays.graph import Array
 from qvr_core.arrays.listing import FUNCTIONS
+from qvr_core.operations.table import NODES
 
-NAMES = frozenset((
-    "abs", "acos", "acosh", "add", "addcmul", "all", "amax", "amin", "aminmax", "any", "argmax", "argmin",
-    "argsort", "asin", "asinh", "atan", "atan2", "atanh", "bincount", "bitwise_and", "bitwise_or", "bmm",
-    "broadcast_to", "ceil", "chunk", "clamp", "clip", "copysign", "cos", "cosh", "cumprod", "cumsum", "det",
-    "detach", "diag_embed", "diagonal", "diff", "digamma", "div", "dot", "eq", "erf", "erfc", "erfinv", "exp",
-    "exp2", "expm1", "flatten", "flip", "floor", "floor_divide", "fmod", "frac", "full_like", "gather", "ge", "gt",
-    "hypot", "i0e", "index_add", "index_select", "inverse", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
-    "kron", "le", "lgamma", "log", "log10", "log1p", "log2", "log_ndtr", "log_softmax", "logaddexp", "logcumsumexp",
-    "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsumexp", "lt", "masked_fill",
-    "matmul", "max", "maximum", "mean", "median", "min", "minimum", "mm", "movedim", "mul", "mv", "nan_to_num",
-    "nansum", "narrow", "ne", "neg", "nonzero", "norm", "normalize", "ones_like", "outer", "permute", "polygamma",
-    "pow", "prod", "quantile", "reciprocal", "relu", "remainder", "reshape", "roll", "round", "rsqrt",
-    "searchsorted", "select", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt",
-    "square", "squeeze", "std", "sub", "sum", "t", "take_along_dim", "tan", "tanh", "tril", "triu", "trunc",
-    "unbind", "unflatten", "unique", "unsqueeze", "var", "where", "xlogy", "zeros_like", "einsum", "cat", "concat",
-    "stack", "broadcast_tensors", "repeat_interleave", "deg2rad", "rad2deg",
+_NODES = frozenset(name for node in NODES.values() for name in node.torch)
+NAMES = _NODES | frozenset((
+    "add", "addcmul", "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "argsort", "bincount", "bmm",
+    "broadcast_to", "ceil", "chunk", "clamp", "clip", "copysign", "cumprod", "cumsum", "det", "detach", "diag_embed",
+    "diagonal", "diff", "dot", "erfinv", "exp2", "flatten", "flip", "floor_divide", "fmod", "frac", "full_like",
+    "gather", "hypot", "index_add", "index_select", "inverse", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
+    "kron", "log10", "log2", "log_softmax", "logcumsumexp", "logdet", "logit", "logsumexp", "masked_fill", "matmul",
+    "max", "mean", "median", "min", "mm", "movedim", "mv", "nan_to_num", "nansum", "narrow", "nonzero", "norm",
+    "normalize", "ones_like", "outer", "permute", "polygamma", "pow", "prod", "quantile", "reciprocal", "relu",
+    "remainder", "reshape", "roll", "round", "rsqrt", "searchsorted", "select", "sinc", "softmax", "sort", "split",
+    "squeeze", "std", "sub", "sum", "t", "take_along_dim", "tril", "triu", "trunc", "unbind", "unflatten", "unique",
+    "unsqueeze", "var", "where", "xlogy", "zeros_like", "einsum", "cat", "concat", "stack", "broadcast_tensors",
+    "repeat_interleave", "deg2rad", "rad2deg",
 ))  # fmt: skip
-"""Functions of the namespace itself."""
+"""Functions of the namespace itself: those that are a node each, and those made of nodes."""
 
 
 @cache

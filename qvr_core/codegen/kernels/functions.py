@@ -15,12 +15,6 @@ def sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
-def softplus(x: float, beta: float, threshold: float) -> float:
-    """log(1 + eᵝˣ) / β, and x above the threshold, as torch has it."""
-    scaled = beta * x
-    return x if scaled > threshold else math.log1p(math.exp(scaled)) / beta
-
-
 def log_sigmoid(x: float) -> float:
     return (x if x < 0.0 else 0.0) - math.log1p(math.exp(-abs(x)))
 

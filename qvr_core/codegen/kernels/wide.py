@@ -104,13 +104,6 @@ def sigmoid(x):
     return (1.0 if x >= 0.0 else e) / (1.0 + e)
 
 
-def softplus(x, beta, threshold):
-    """log(1 + eᵝˣ) / β, and x above the threshold, as torch has it."""
-    scaled = beta * x
-    found = ((scaled if scaled > 0.0 else 0.0) + _unit_log1p(exp(-abs(scaled)))) / beta
-    return x if scaled > threshold else found
-
-
 def log_sigmoid(x):
     return (x if x < 0.0 else 0.0) - _unit_log1p(exp(-abs(x)))
 

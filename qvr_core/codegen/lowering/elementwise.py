@@ -35,13 +35,9 @@ def pointwise(lowering: Lowering, node: Array, made: Made) -> Value:
     return Value(shape, node.kind, lambda index: made(*(reader(index) for reader in readers)), cost)
 
 
-_NAMES = {"maximum": "at_least", "minimum": "at_most", "logaddexp": "log_add"}
-
-
 @lowers(*(UNARY | BINARY | COMPARISONS | LOGICAL | {"where"}) - {"add", "pow", "softplus", "atanh", "stop"})
 def _direct(lowering: Lowering, node: Array) -> Value:
-    name = _NAMES.get(node.op, node.op)
-    return pointwise(lowering, node, lambda *numbers: call(name, *numbers))
+    return pointwise(lowering, node, lambda *numbers: call(node.op, *numbers))
 
 
 @lowers("stop")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from qvr_core.semantics.language.builtins import BUILTINS, OPERATORS
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -46,19 +48,8 @@ class Dialect:
     """Functions that an exported file has where a template calls them."""
 
 
-REDUCTIONS = (
-    "sum", "mean", "prod", "max", "min", "logsumexp", "any", "all", "amax", "amin", "softmax", "log_softmax", "cumsum",
-    "cumprod",
-)  # fmt: skip
+REDUCTIONS = frozenset(name for name, function in BUILTINS.items() if function.along_axis)
 """Builtins with an axis."""
 
-INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-}  # fmt: skip
+INFIX = {name: "**" if sign == "^" else sign for sign, name in OPERATORS.items()}
 ARITHMETIC = ("add", "sub", "mul", "div", "pow")
-
-
-def alike(names: str, form: str) -> dict[str, str]:
-    """Templates of functions that are called alike: `form` with each name at its `@`."""
-    return {name: form.replace("@", name) for name in names.split()}

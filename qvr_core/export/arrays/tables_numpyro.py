@@ -2,36 +2,8 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect, alike
-
-_SAME = (
-    "abs exp exp2 expm1 log log1p log2 log10 sqrt square reciprocal sin cos tan sinh cosh tanh ceil floor logical_not "
-    "isnan isfinite sign round trunc sinc deg2rad rad2deg diag tril triu diff"
-)
-_TWO = "minimum maximum logaddexp logical_and logical_or fmod remainder hypot outer"
-_SPECIAL = "erf erfc digamma logit ndtr log_ndtr ndtri"
-_REDUCE = "sum mean prod max min any all"
-_FUNCTIONS = (
-    alike(_SAME, "jnp.@({0})")
-    | alike(_TWO, "jnp.@({0}, {1})")
-    | alike(_SPECIAL, "jax.scipy.special.@({0})")
-    | alike(_REDUCE, "jnp.@({0}, {axis})")
-    | {
-        "amax": "jnp.max({0}, {axis})", "amin": "jnp.min({0}, {axis})", "cumsum": "jnp.cumsum({0}, {axis})",
-        "cumprod": "jnp.cumprod({0}, {axis})", "logsumexp": "jax.nn.logsumexp({0}, {axis})",
-        "softmax": "jax.nn.softmax({0}, {axis})", "log_softmax": "jax.nn.log_softmax({0}, {axis})",
-        "asin": "jnp.arcsin({0})", "acos": "jnp.arccos({0})", "atan": "jnp.arctan({0})", "asinh": "jnp.arcsinh({0})",
-        "acosh": "jnp.arccosh({0})", "atanh": "jnp.arctanh({0})", "atan2": "jnp.arctan2({0}, {1})",
-        "rsqrt": "jax.lax.rsqrt({0})", "lgamma": "jax.scipy.special.gammaln({0})", "erfinv": "jax.lax.erf_inv({0})",
-        "xlogy": "jax.scipy.special.xlogy({0}, {1})", "sigmoid": "jax.nn.sigmoid({0})",
-        "softplus": "jax.nn.softplus({0})", "logsigmoid": "jax.nn.log_sigmoid({0})", "relu": "jax.nn.relu({0})",
-        "matmul": "({0} @ {1})", "mv": "({0} @ {1})", "mm": "({0} @ {1})", "bmm": "({0} @ {1})",
-        "dot": "jnp.sum({0} * {1}, -1)", "transpose": "jnp.swapaxes({0}, -1, -2)", "inverse": "jnp.linalg.inv({0})",
-        "cholesky": "jnp.linalg.cholesky({0})", "det": "jnp.linalg.det({0})", "logdet": "jnp.linalg.slogdet({0})[1]",
-        "zeros": "jnp.zeros({0})", "ones": "jnp.ones({0})", "eye": "jnp.eye({0})", "size": "{0}",
-        "zeros_like": "jnp.zeros_like({0})", "ones_like": "jnp.ones_like({0})",
-    }
-)  # fmt: skip
+from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.operations.table import templates
 
 _FAMILIES = {
     "Normal(loc, scale)": "dist.Normal({loc}, {scale})",
@@ -112,7 +84,7 @@ _HELPERS = {
 NUMPYRO = Dialect(
     target="NumPyro",
     arrays="jnp",
-    functions=_FUNCTIONS,
+    functions=templates("numpyro"),
     families=_FAMILIES,
     arange="jnp.arange({0})",
     einsum="jnp.einsum({0}, {1})",

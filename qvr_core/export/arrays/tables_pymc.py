@@ -2,36 +2,8 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect, alike
-
-_SAME = (
-    "abs exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh ceil floor sqrt erf erfc erfinv sigmoid isnan "
-    "round trunc deg2rad rad2deg softplus reciprocal sign tril triu diff"
-)
-_TWO = "minimum maximum logaddexp outer"
-_REDUCE = "sum mean prod max min any all"
-_FUNCTIONS = (
-    alike(_SAME, "pt.@({0})")
-    | alike(_TWO, "pt.@({0}, {1})")
-    | alike(_REDUCE, "pt.@({0}, {axis})")
-    | {
-        "eq": "pt.eq({0}, {1})", "ne": "pt.neq({0}, {1})", "logical_and": "pt.and_({0}, {1})",
-        "logical_or": "pt.or_({0}, {1})", "logical_not": "pt.invert({0})", "square": "pt.sqr({0})",
-        "amax": "pt.max({0}, {axis})", "amin": "pt.min({0}, {axis})", "cumsum": "pt.cumsum({0}, {axis})",
-        "cumprod": "pt.cumprod({0}, {axis})", "logsumexp": "pt.logsumexp({0}, {axis})",
-        "softmax": "pt.special.softmax({0}, {axis})", "log_softmax": "pt.special.log_softmax({0}, {axis})",
-        "asin": "pt.arcsin({0})", "acos": "pt.arccos({0})", "atan": "pt.arctan({0})", "asinh": "pt.arcsinh({0})",
-        "acosh": "pt.arccosh({0})", "atanh": "pt.arctanh({0})", "atan2": "pt.arctan2({0}, {1})",
-        "rsqrt": "(1 / pt.sqrt({0}))", "lgamma": "pt.gammaln({0})", "digamma": "pt.psi({0})",
-        "xlogy": "pt.xlogy({0}, {1})", "logit": "pm.math.logit({0})", "relu": "pt.maximum({0}, 0.0)",
-        "logsigmoid": "(-pt.softplus(-{0}))", "ndtr": "pm.math.exp(pm.math.log_normcdf({0}))",
-        "matmul": "({0} @ {1})", "mv": "({0} @ {1})", "mm": "({0} @ {1})", "bmm": "({0} @ {1})",
-        "dot": "pt.sum({0} * {1}, -1)", "transpose": "pt.swapaxes({0}, -1, -2)", "inverse": "pt.linalg.inv({0})",
-        "cholesky": "pt.linalg.cholesky({0})", "det": "pt.linalg.det({0})", "logdet": "pt.linalg.slogdet({0})[1]",
-        "zeros": "pt.zeros({0})", "ones": "pt.ones({0})", "eye": "pt.eye({0})", "size": "{0}",
-        "zeros_like": "pt.zeros_like({0})", "ones_like": "pt.ones_like({0})",
-    }
-)  # fmt: skip
+from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.operations.table import templates
 
 _FAMILIES = {
     "Normal(loc, scale)": "pm.Normal.dist(mu={loc}, sigma={scale})",
@@ -103,7 +75,7 @@ _HELPERS = {
 PYMC = Dialect(
     target="PyMC",
     arrays="pt",
-    functions=_FUNCTIONS,
+    functions=templates("pymc"),
     families=_FAMILIES,
     arange="pt.arange({0})",
     einsum="pt.einsum({0}, {1})",

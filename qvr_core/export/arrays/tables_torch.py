@@ -2,29 +2,8 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect, alike
-
-_SAME = (
-    "abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos atan sinh cosh tanh "
-    "asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor logical_not isnan isfinite sign round logit "
-    "trunc frac sinc deg2rad rad2deg tril triu diff logdet"
-)
-_TWO = "minimum maximum atan2 logaddexp logical_and logical_or fmod remainder hypot xlogy outer"
-_FUNCTIONS = alike(_SAME, "torch.@({0})") | alike(_TWO, "torch.@({0}, {1})") | {
-    "ndtr": "torch.special.ndtr({0})", "log_ndtr": "torch.special.log_ndtr({0})", "ndtri": "torch.special.ndtri({0})",
-    "softplus": "torch.nn.functional.softplus({0})", "logsigmoid": "torch.nn.functional.logsigmoid({0})",
-    "relu": "torch.relu({0})", "det": "torch.linalg.det({0})",
-    "sum": "{0}.sum({axis})", "mean": "{0}.mean({axis})", "prod": "{0}.prod({axis})", "amax": "{0}.amax({axis})",
-    "amin": "{0}.amin({axis})", "max": "{0}.amax({axis})", "min": "{0}.amin({axis})", "any": "{0}.any({axis})",
-    "all": "{0}.all({axis})", "logsumexp": "torch.logsumexp({0}, {axis})", "cumsum": "torch.cumsum({0}, {axis})",
-    "cumprod": "torch.cumprod({0}, {axis})", "softmax": "torch.softmax({0}, {axis})",
-    "log_softmax": "torch.log_softmax({0}, {axis})",
-    "matmul": "({0} @ {1})", "mv": "({0} @ {1})", "mm": "({0} @ {1})", "bmm": "({0} @ {1})",
-    "dot": "({0} * {1}).sum(-1)", "transpose": "{0}.mT", "inverse": "torch.linalg.inv({0})",
-    "cholesky": "torch.linalg.cholesky({0})", "diag_embed": "torch.diag_embed({0})",
-    "zeros": "torch.zeros({0})", "ones": "torch.ones({0})", "eye": "torch.eye({0})", "size": "{0}",
-    "zeros_like": "torch.zeros_like({0})", "ones_like": "torch.ones_like({0})",
-}  # fmt: skip
+from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.operations.table import templates
 
 _FAMILIES = {
     "Normal(loc, scale)": "dist.Normal({loc}, {scale})",
@@ -116,7 +95,7 @@ _HELPERS = {
 TORCH = Dialect(
     target="torch",
     arrays="torch",
-    functions=_FUNCTIONS,
+    functions=templates("torch"),
     families=_FAMILIES,
     arange="torch.arange({0})",
     einsum="torch.einsum({0}, {1})",

@@ -27,7 +27,7 @@ from qvr_core.export.stan.places import (
     Text,
     shifted,
 )
-from qvr_core.export.stan.shapes import REDUCTIONS, Shapes
+from qvr_core.export.stan.shapes import Shapes
 from qvr_core.export.stan.stan_names import identifier
 from qvr_core.export.stan.tables import ALONG, FUNCTIONS, HELPERS, REDUCED
 from qvr_core.semantics.language.builtins import canonical
@@ -214,7 +214,7 @@ class Elements:
 
     def _builtin(self, expr: Builtin, at: Places) -> Text:
         function, args = canonical(expr.function), expr.args
-        if function in REDUCTIONS:
+        if function in REDUCED:
             return self._reduced(expr, function, at)
         if function in ALONG:
             return self._along(expr, function, at)

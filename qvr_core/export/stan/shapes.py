@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of
 from qvr_core.export.refusals import Refused
+from qvr_core.export.stan.tables import REDUCED
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
 from qvr_core.semantics.types.model.arrows import LinearMap, Ref
 from qvr_core.semantics.types.model.expressions import (
@@ -28,7 +29,6 @@ from qvr_core.semantics.types.model.expressions import (
 )
 from qvr_core.semantics.types.spaces import Dim, Real
 
-REDUCTIONS = ("sum", "mean", "prod", "max", "min", "amax", "amin", "logsumexp")
 Sizes = tuple[str, ...]
 
 
@@ -132,7 +132,7 @@ class Shapes:
         function = canonical(expr.function)
         if function in ("zeros", "ones"):
             return tuple(self.stated(arg) for arg in expr.args)
-        if function in REDUCTIONS:
+        if function in REDUCED:
             sizes = list(self.of(expr.args[0]))
             del sizes[self.axis(expr)]
             return tuple(sizes)

@@ -5,32 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from qvr_core.export.arrays.dialect import alike
+from qvr_core.operations.table import templates
+from qvr_core.semantics.language.builtins import BUILTINS
 
-FUNCTIONS = (
-    alike(
-        "abs exp exp2 expm1 log log1p log2 log10 sqrt square sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-        "atanh erf erfc digamma lgamma ceil floor round trunc logit",
-        "@({0})",
-    )
-    | alike("atan2 hypot fmod", "@({0}, {1})")
-    | {
-        "sigmoid": "inv_logit({0})", "reciprocal": "inv({0})", "rsqrt": "inv_sqrt({0})", "softplus": "log1p_exp({0})",
-        "logsigmoid": "log_inv_logit({0})", "relu": "fmax({0}, 0)", "ndtr": "Phi({0})", "ndtri": "inv_Phi({0})",
-        "minimum": "fmin({0}, {1})", "maximum": "fmax({0}, {1})", "logaddexp": "log_sum_exp({0}, {1})",
-        "xlogy": "lmultiply({0}, {1})", "log_ndtr": "std_normal_lcdf({0} | )", "isnan": "is_nan({0})",
-    }
-)  # fmt: skip
-"""Functions of numbers."""
+_TEMPLATES = templates("stan")
 
-REDUCED = {
-    "sum": "sum({0})", "mean": "mean({0})", "prod": "prod({0})", "max": "max({0})", "min": "min({0})",
-    "amax": "max({0})", "amin": "min({0})", "logsumexp": "log_sum_exp({0})",
-}  # fmt: skip
+
+def _of_rule(rule: str) -> dict[str, str]:
+    along = {name for name in _TEMPLATES if BUILTINS[name].along_axis and BUILTINS[name].rule == rule}
+    return {name: text for name, text in _TEMPLATES.items() if name in along}
+
+
+REDUCED = _of_rule("reduce")
 """Functions of a vector that give a number."""
 
-ALONG = {"softmax": "softmax({0})", "log_softmax": "log_softmax({0})", "cumsum": "cumulative_sum({0})"}
+ALONG = _of_rule("keep")
 """Functions of a vector that give one."""
+
+FUNCTIONS = {name: text for name, text in _TEMPLATES.items() if name not in REDUCED | ALONG}
+"""Functions of numbers."""
 
 HALF = "log(2)"
 
@@ -124,6 +117,5 @@ _DENSITIES = [name for template, _ in FAMILIES.values() for name in re.findall(r
 
 def reserved(functions: Iterable[str]) -> set[str]:
     """Words of the language and of the C++ below it, and what an export calls that has these of our functions."""
-    templates = FUNCTIONS | REDUCED | ALONG
-    called = [name for function in functions for name in re.findall(r"(\w+)\(", templates.get(function, ""))]
+    called = [name for function in functions for name in re.findall(r"(\w+)\(", _TEMPLATES.get(function, ""))]
     return {*_WORDS.split(), *_CALLED.split(), *HELPERS, *_DENSITIES, *called}

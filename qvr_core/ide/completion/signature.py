@@ -11,7 +11,8 @@ from qvr_core.ide.prose import prose
 from qvr_core.ide.symbols import Symbol, lookup
 from qvr_core.ide.target import called
 from qvr_core.ide.view import declared_facts, model_of
-from qvr_core.semantics.language.builtins import BUILTINS, BuiltinFunction
+from qvr_core.operations.operation import BuiltinFunction
+from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family

@@ -7,6 +7,7 @@ from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays, linalg, special
 from qvr_core.arrays.engine import functional as nnf
+from qvr_core.operations.table import having
 from qvr_core.runtime.values.cells import Cell, align, as_one
 from qvr_core.runtime.values.decompositions import cholesky, inverse
 from qvr_core.runtime.values.precision import precision
@@ -31,11 +32,7 @@ def _torch_function(name: str) -> Callable[..., Tensor]:
     return found
 
 
-_OF_WHOLE_NUMBERS = frozenset([
-    "abs", "square", "ceil", "floor", "round", "trunc", "neg", "sign", "relu", "add", "sub", "mul", "fmod", "remainder",
-    "floor_divide", "minimum", "maximum", "where", "logical_not", "logical_and", "logical_or", "isnan", "isfinite",
-    "cumsum", "cumprod", "sort", "argsort", "flip",
-])  # fmt: skip
+_OF_WHOLE_NUMBERS = having("whole")
 """Functions that whole numbers stay whole numbers under.  Of others torch takes whole numbers for single precision, or
 not at all."""
 
@@ -78,9 +75,7 @@ def _axis(cell: Cell, rest: Sequence[Cell], keywords: Mapping[str, Cell]) -> int
 
 
 _VALUES = frozenset(("median", "max", "min", "sort"))
-_SCALAR_IDENTITY = frozenset(
-    ["sum", "mean", "prod", "max", "min", "amax", "amin", "median", "logsumexp", "nansum"],
-)
+_ITSELF = having("itself")
 
 
 def _reduction(name: str) -> Function:
@@ -89,7 +84,7 @@ def _reduction(name: str) -> Function:
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         cell = as_one(args[0])
         if cell.rank == 0:
-            return cell if name in _SCALAR_IDENTITY else Cell(function(cell.value.unsqueeze(-1), dim=-1), cell.rows)
+            return cell if name in _ITSELF else Cell(function(cell.value.unsqueeze(-1), dim=-1), cell.rows)
         value = cell.value
         if name in ("mean", "std", "var", "logsumexp", "norm") and not value.is_floating_point():
             value = value.to(precision())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from qvr_core.operations.intervals import ANYTHING, Interval
+from qvr_core.operations.operation import BuiltinFunction
+from qvr_core.operations.table import OPERATIONS, having
 from qvr_core.semantics.arithmetic.broadcasting import (
     Axis,
     Clash,
@@ -23,7 +27,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
 from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
-from qvr_core.semantics.arithmetic.function_domains import LEAST, check_argument
+from qvr_core.semantics.arithmetic.function_domains import check_argument
 from qvr_core.semantics.arithmetic.reductions import (
     check_over,
     for_each_element,
@@ -32,7 +36,7 @@ from qvr_core.semantics.arithmetic.reductions import (
     sized_by_sets,
     unbound_set,
 )
-from qvr_core.semantics.language.builtins import BuiltinFunction, arity_words, canonical
+from qvr_core.semantics.language.builtins import arity_words, canonical
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
@@ -55,13 +59,16 @@ from qvr_core.semantics.types.spaces import (
 from qvr_core.syntax.tree.arithmetic import ArithArg, ArithCall, Variable
 from qvr_core.syntax.tree.names import Span
 
-_RANGES: dict[str, tuple[float | None, float | None]] = {
-    "sigmoid": (0.0, 1.0), "ndtr": (0.0, 1.0), "tanh": (-1.0, 1.0),
-    "sin": (-1.0, 1.0), "cos": (-1.0, 1.0), "erf": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
-    "exp": (0.0, None), "exp2": (0.0, None), "softplus": (0.0, None), "relu": (0.0, None), "abs": (0.0, None),
-    "square": (0.0, None), "sqrt": (0.0, None),
-}  # fmt: skip
-"""Where the values of a pointwise function lie."""
+
+def _values(name: str) -> tuple[float, float]:
+    """Between which numbers the values of a function lie, whatever it is given."""
+    interval = OPERATIONS[name].interval
+    assert interval is not None
+    found = interval if isinstance(interval, Interval) else interval(ANYTHING)
+    return found.low, found.high
+
+
+_BOUNDED = {name: _values(name) for name in having("bounds")}
 
 
 def check_builtin(
@@ -105,8 +112,9 @@ def check_builtin(
         args, kind = tuple(arranged), _bounded(canonical(function.name), kind)
     else:
         kind = _shape(function, args, texts, keywords, expr, ctx)
-    if function.name in LEAST and not guarded:
-        check_argument(function.name, args[0], given[0].value.span if given else expr.span, ctx)
+    if function.defined_from is not None and not guarded:
+        place = given[0].value.span if given else expr.span
+        check_argument(function.name, function.defined_from, args[0], place, ctx)
     return Builtin(type=kind, origin=origin, function=function.name, args=args, keywords=keywords)
 
 
@@ -197,9 +205,10 @@ def _is_last(arg: Expr) -> bool:
 
 def _bounded(name: str, kind: ValueType) -> ValueType:
     space = kind.space.item if isinstance(kind.space, Seq) else kind.space
-    if name not in _RANGES or not isinstance(space, Real):
+    if name not in _BOUNDED or not isinstance(space, Real):
         return kind
-    bounded = Real(space.shape, *_RANGES[name])
+    low, high = (None if math.isinf(end) else end for end in _BOUNDED[name])
+    bounded = Real(space.shape, low, high)
     return replace(kind, space=Seq(bounded) if isinstance(kind.space, Seq) else bounded)
 
 

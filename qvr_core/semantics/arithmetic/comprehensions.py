@@ -13,6 +13,7 @@ from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, elementwise
 from qvr_core.semantics.arithmetic.indices import length, running
+from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.scope.scope import respelt
@@ -23,9 +24,8 @@ from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Unknown
 from qvr_core.syntax.tree.arithmetic import Arith, Binary, Comprehension, ParenArith
 
 NEUTRAL: Mapping[str, float] = {
-    "sum": 0.0, "prod": 1.0, "mean": 0.0, "any": 0.0, "all": 1.0,
-    "max": float("-inf"), "min": float("inf"), "logsumexp": float("-inf"),
-}  # fmt: skip
+    name: function.neutral for name, function in BUILTINS.items() if function.neutral is not None
+}
 """The functions that reduce over indices, and what an element that is left out counts as."""
 
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from qvr_core.operations.intervals import Interval
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.intervals import Interval
 from qvr_core.semantics.types.model.expressions import Bound, Expr, Index
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT, FUNCTION_ARGUMENTS
 from qvr_core.syntax.tree.names import Span
 
-LEAST: Mapping[str, float] = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "sqrt": 0.0, "rsqrt": 0.0}
-"""Functions that are defined from here on."""
 
-
-def check_argument(function: str, argument: Expr, place: Span, ctx: StepContext) -> None:
-    """Tell of an argument that is always below what `function` is defined for, or a draw that may be."""
-    lies, least = range_of(argument, ctx), LEAST[function]
+def check_argument(function: str, least: float, argument: Expr, place: Span, ctx: StepContext) -> None:
+    """Tell of an argument that is always below `least`, from which on `function` is defined, or a draw that may be."""
+    lies = range_of(argument, ctx)
     must = f"`{function}` is defined for numbers from {least:g}" if least else f"`{function}` has no value below 0"
     text = " ".join(ctx.text[place.start : place.end].split())
     if lies.low < lies.high <= least or lies.high < least:

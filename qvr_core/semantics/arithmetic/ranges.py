@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from qvr_core.semantics.language.builtins import COMPARISONS, canonical
+from qvr_core.operations import intervals as i
+from qvr_core.operations.intervals import ANYTHING, INFINITE, Interval
+from qvr_core.operations.table import OPERATIONS
+from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ArrowEntry
-from qvr_core.semantics.types import intervals as i
-from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, Interval
 from qvr_core.semantics.types.model.arrows import Arrow, Lift, Ref
 from qvr_core.semantics.types.model.expressions import (
     Apply,
@@ -119,14 +119,16 @@ def _applied(arrow: Arrow, ctx: StepContext) -> Interval:
 
 def _builtin(expr: Builtin, inner: list[Interval]) -> Interval:
     name = canonical(expr.function)
-    if name in _FIXED:
-        return _FIXED[name]
-    if name in _JOINED or not inner:
+    operation = OPERATIONS.get(name)
+    found = None if operation is None else operation.interval
+    if isinstance(found, Interval):
+        return found
+    if name == "concat" or not inner:
         return i.joined(inner)
-    if name in _UNARY:
-        return _UNARY[name](inner[0])
-    if name in _BINARY and len(inner) == 2:
-        return i.square(inner[0]) if name == "mul" and _same(expr.args) else _BINARY[name](*inner)
+    if found is not None:
+        return found(inner[0])
+    if operation is not None and operation.interval_of_two is not None and len(inner) == 2:
+        return i.square(inner[0]) if name == "mul" and _same(expr.args) else operation.interval_of_two(*inner)
     if name == "where" and len(inner) == 3:
         return replace(i.joined(inner[1:]), exact=False)
     return _clamped(expr, inner) if name == "clamp" else ANYTHING
@@ -141,97 +143,3 @@ def _clamped(expr: Builtin, inner: list[Interval]) -> Interval:
     given = dict(zip(names, inner, strict=False))
     value = i.larger(inner[0], given["min"]) if "min" in given else inner[0]
     return i.smaller(value, given["max"]) if "max" in given else value
-
-
-def _exp(x: float) -> float:
-    return math.exp(x) if x < 700 else INFINITE
-
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + _exp(-x))
-
-
-def _softplus(x: float) -> float:
-    return max(x, 0.0) + math.log1p(_exp(-abs(x)))
-
-
-def _logarithm(a: Interval) -> Interval:
-    return i.monotone(a, lambda x: math.log(x) if x > 0 else -INFINITE) if a.low >= 0 else ANYTHING
-
-
-def _root(a: Interval) -> Interval:
-    return i.monotone(a, math.sqrt) if a.low >= 0 else i.POSITIVE
-
-
-def _limited(a: Interval, low: float, high: float) -> Interval:
-    """Of a function whose values lie between two numbers, whatever its argument."""
-    return Interval(low, high, exact=a.free, sources=a.sources)
-
-
-def _rising(function: Callable[[float], float]) -> Callable[[Interval], Interval]:
-    return lambda a: i.monotone(a, function)
-
-
-_TRUTHS = "logical_not logical_and logical_or isnan isfinite any all"
-_FIXED: Mapping[str, Interval] = {
-    **dict.fromkeys((*COMPARISONS, *_TRUTHS.split()), i.TRUTH),
-    "one_hot": i.TRUTH, "eye": i.TRUTH, "zeros": i.exactly(0), "ones": i.exactly(1),
-    "zeros_like": i.exactly(0), "ones_like": i.exactly(1), "argmax": i.COUNT, "argmin": i.COUNT, "argsort": i.COUNT,
-    "size": i.COUNT, "numel": i.COUNT, "softmax": i.UNIT, "softmin": i.UNIT, "log_softmax": Interval(high=0.0),
-    "std": i.POSITIVE, "var": i.POSITIVE, "norm": i.POSITIVE, "hypot": i.POSITIVE, "erfc": Interval(0.0, 2.0),
-}  # fmt: skip
-_JOINED = frozenset(("concat",))
-
-
-def _same_values(a: Interval) -> Interval:
-    return a
-
-
-_KEPT = "median max min amax amin sort flip squeeze unsqueeze reshape flatten transpose roll detach chunk"
-_UNARY: Mapping[str, Callable[[Interval], Interval]] = {
-    **dict.fromkeys(_KEPT.split(), _same_values),
-    "mean": lambda a: replace(a, whole=False),
-    "neg": i.negative,
-    "abs": lambda a: i.even(a, abs),
-    "square": i.square,
-    "exp": _rising(_exp),
-    "exp2": lambda a: i.monotone(a, lambda x: _exp(x * math.log(2))),
-    "expm1": lambda a: i.monotone(a, lambda x: _exp(x) - 1),
-    "sigmoid": _rising(_sigmoid),
-    "ndtr": lambda a: _limited(a, 0.0, 1.0),
-    "hardsigmoid": lambda a: _limited(a, 0.0, 1.0),
-    "tanh": _rising(math.tanh),
-    "erf": _rising(math.erf),
-    "sin": lambda a: _limited(a, -1.0, 1.0),
-    "cos": lambda a: _limited(a, -1.0, 1.0),
-    "softplus": _rising(_softplus),
-    "relu": _rising(lambda x: max(x, 0.0)),
-    "logsigmoid": lambda a: i.negative(i.monotone(i.negative(a), _softplus)),
-    "sqrt": _root,
-    "rsqrt": lambda a: i.reciprocal(_root(a)),
-    "reciprocal": i.reciprocal,
-    "log": _logarithm,
-    "log2": lambda a: ANYTHING if a.low < 0 else i.multiply(_logarithm(a), i.exactly(1 / math.log(2))),
-    "log10": lambda a: ANYTHING if a.low < 0 else i.multiply(_logarithm(a), i.exactly(1 / math.log(10))),
-    "sum": i.total,
-    "cumsum": i.total,
-    "prod": i.repeated_product,
-    "cumprod": i.repeated_product,
-    "diag_embed": lambda a: i.joined((a, i.exactly(0))),
-    "tril": lambda a: i.joined((a, i.exactly(0))),
-    "triu": lambda a: i.joined((a, i.exactly(0))),
-}
-_BINARY: Mapping[str, Callable[[Interval, Interval], Interval]] = {
-    "add": i.add,
-    "sub": i.subtract,
-    "mul": i.multiply,
-    "div": i.divide,
-    "pow": i.power,
-    "minimum": i.smaller,
-    "maximum": i.larger,
-    "dot": i.inner_product,
-    "matmul": i.inner_product,
-    "mv": i.inner_product,
-    "mm": i.inner_product,
-    "outer": i.multiply,
-}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from qvr_core.operations.operation import BuiltinFunction
 from qvr_core.semantics.arithmetic.alignment import arrange
 from qvr_core.semantics.arithmetic.broadcasting import (
     Axis,
@@ -21,7 +22,6 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_last,
 )
 from qvr_core.semantics.arithmetic.elementwise import words
-from qvr_core.semantics.language.builtins import BuiltinFunction
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
 from qvr_core.semantics.types.axes import CONTRACTED, indexed, set_of
@@ -35,12 +35,6 @@ from qvr_core.semantics.types.program_codes import (
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, Real, Seq, Unknown
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, ParenArith, TupleArith, Variable
-
-IN_TURN = frozenset(("sum", "mean", "prod", "max", "min", "amax", "amin", "logsumexp", "nansum", "any", "all", "norm"))
-"""Reductions over several axes that are those over one axis after the other."""
-
-OF_SETS = frozenset(("zeros", "ones", "eye", "arange"))
-"""Functions that take sets in place of sizes."""
 
 
 def over_of(function: BuiltinFunction, args: Sequence[ArithArg]) -> ArithArg | None:
@@ -65,7 +59,7 @@ def check_over(
         ctx.scope.report(FUNCTION_ARGUMENTS, "`over` names the axes, so there is no number of an axis", over.value.span)
         return unknown
     sets = _sets(over.value, ctx.scope)
-    if len(sets) > 1 and (function.rule != "reduce" or function.name not in IN_TURN):
+    if len(sets) > 1 and (function.rule != "reduce" or "in turn" not in function.traits):
         ctx.scope.report(FUNCTION_ARGUMENTS, f"`{function.name}` works along one set", over.value.span)
         return unknown
     value = args[0]
@@ -146,7 +140,7 @@ def sized_by_sets(
     function: BuiltinFunction, args: Sequence[Expr], trees: Sequence[Arith], ctx: StepContext
 ) -> ValueType:
     """The type of `zeros(S, 3)`: an axis for each set, a nameless one for each number."""
-    if function.name not in OF_SETS or (function.name == "arange" and len(args) > 1):
+    if "of sets" not in function.traits or (function.name == "arange" and len(args) > 1):
         return data_like([arg.type for arg in args])
     found: list[Axis | None] = []
     for tree, arg in zip(trees, args, strict=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from qvr_core.operations.intervals import INFINITE, Interval
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.language.family import Family, bounds_of, must_lie
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
-from qvr_core.semantics.types.intervals import INFINITE, Interval
 from qvr_core.semantics.types.model.expressions import Bound, Constant, Expr, Window
 from qvr_core.semantics.types.program_codes import ARGUMENT_SUPPORT
 from qvr_core.semantics.types.spaces import Constrained, Real

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from qvr_core.operations.intervals import ANYTHING
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import (
     event_axes,
@@ -45,7 +46,6 @@ from qvr_core.semantics.scope.environment import Begun, Binding, Running, StepCo
 from qvr_core.semantics.scope.unsupported import refuse_matrices, refuse_matrix_entries, refuse_tied_entries
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.density import EXACT
-from qvr_core.semantics.types.intervals import ANYTHING
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.steps import Chain, IndexedValue, LetModel, Start
 from qvr_core.semantics.types.program_codes import (

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain
 from weakref import WeakKeyDictionary
 
+from qvr_core.operations.intervals import ANYTHING, Interval
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.own_arrows import own_arrows
@@ -56,7 +57,6 @@ from qvr_core.semantics.scope.inherited import joint_extent
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
 from qvr_core.semantics.types.deterministic import deterministic
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model.arrows import NO_STAGES, Sort
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.programs import Guidance, Program

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from qvr_core.operations import intervals
+from qvr_core.operations.intervals import ANYTHING, INFINITE, UNIT, Interval
 from qvr_core.semantics.arithmetic.ranges import range_of, within
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.types import intervals
-from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, UNIT, Interval
 from qvr_core.semantics.types.model.steps import ArrowDraw
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from qvr_core.operations.intervals import ANYTHING, Interval
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
-from qvr_core.semantics.types.intervals import ANYTHING, Interval
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.programs import DataName

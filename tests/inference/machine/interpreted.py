@@ -38,7 +38,8 @@ def interpreted(text: Text, width: int) -> Callable[[Array], tuple[float, Array]
     """Value and gradient at a position (width,)."""
     space = names()
     # vectors give what the functions of one number give
-    wide = SimpleNamespace(**{name: space.get(name, getattr(MATH, name, None)) for name in WIDE})
+    called = [form.removeprefix("wide.").partition("(")[0] for form in WIDE.values()]
+    wide = SimpleNamespace(**{name: space.get(name, getattr(MATH, name, None)) for name in called})
     exec(text.source, space | {"math": MATH, "wide": wide}, space)
     reals, wholes = np.array(text.reals or [0.0]), np.array(text.wholes or [0])
 

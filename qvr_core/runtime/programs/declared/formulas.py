@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.operations.table import having
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.programs.arguments import Aligned, joint_shape
@@ -29,7 +30,7 @@ from qvr_core.semantics.types.walk import operands, walk
 Values = Mapping[str, tuple[Tensor, int]]
 """The values of names, each with how many of its last axes are one element's."""
 
-_BREAKS = COMPARISONS | {"where", "floor", "ceil", "round", "sign", "trunc", "argmax", "argmin", "sort", "argsort"}
+_BREAKS = COMPARISONS | having("jumps")
 """Functions whose values jump: the gradient of a draw is not that of its mean any more."""
 
 

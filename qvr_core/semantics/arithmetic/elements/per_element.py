@@ -6,14 +6,15 @@ laid out to have the same ones in front.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from qvr_core.operations.operation import BuiltinFunction
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, with_axes
 from qvr_core.semantics.arithmetic.elements.matrices import own_rank
 from qvr_core.semantics.arithmetic.elementwise import elementwise
-from qvr_core.semantics.language.builtins import BuiltinFunction, canonical
+from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Origin
@@ -24,21 +25,6 @@ from qvr_core.syntax.tree.arithmetic import ArithCall
 
 Keywords = tuple[tuple[str, Expr], ...]
 Call = tuple[BuiltinFunction, tuple[Expr, ...], Keywords]
-
-WHOLE = frozenset(("flatten", "reshape", "numel"))
-"""Functions of all axes at once."""
-
-LEAST_RANK: Mapping[str, int] = {
-    "cholesky": 2, "inverse": 2, "det": 2, "logdet": 2, "transpose": 2, "tril": 2, "triu": 2,
-    "diag": 1, "diag_embed": 1, "outer": 1, "diff": 1, "chunk": 1, "size": 1, "layer_norm": 1, "roll": 1, "squeeze": 1,
-}  # fmt: skip
-"""How many axes an element must have; functions along one axis want one, too."""
-
-COUNTED = frozenset(("unsqueeze", "squeeze", "size", "transpose"))
-"""Functions whose arguments behind the first are numbers of axes, as are those of functions along one axis."""
-
-TOGETHER = frozenset(("concat", "dot", "outer", "clamp"))
-"""Functions of several values."""
 
 
 def runs_along(args: Sequence[Expr]) -> bool:
@@ -58,12 +44,12 @@ def per_element(
     name = canonical(function.name)
     if _refused(function, name, args[0], texts[0], expr, ctx):
         return None
-    if name in TOGETHER:
+    if "together" in function.traits:
         together = _together(name, _listed(args), texts, expr, ctx)
         args = args if together is None else together
         if together is None:
             return None
-    first, counted = args[0], "dim" in function.parameters or name in COUNTED
+    first, counted = args[0], "dim" in function.parameters or "counts axes" in function.traits
     found = [_from_the_end(value, first, name, texts[0], expr, ctx) if counted else value for value in args[1:]]
     named = [
         (key, _from_the_end(value, first, name, texts[0], expr, ctx) if key == "dim" else value)
@@ -108,12 +94,11 @@ def _refused(function: BuiltinFunction, name: str, first: Expr, text: str, expr:
     if not runs or rank is None:
         return False
     each = f"for each `{'`, `'.join(runs)}`"
-    if name in WHOLE or (name == "squeeze" and len(expr.args) == 1):
+    if "all axes" in function.traits or (name == "squeeze" and len(expr.args) == 1):
         message = f"`{name}` takes all axes of a value, and {text} is one {each}: call it in a step without an index"
         ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.func.span)
         return True
-    along = function.rule in ("reduce", "keep") and "dim" in function.keywords
-    least = LEAST_RANK.get(name, int(along))
+    least = function.rank or int(function.rule in ("reduce", "keep") and "dim" in function.keywords)
     if rank < least:
         wants = "a matrix" if least > 1 else "a vector"
         message = f"`{name}` wants {wants}, and {text} is {'a vector' if rank else 'one number'} {each}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from qvr_core.operations.intervals import COUNT
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.arithmetic.ranges import range_of, within
@@ -16,7 +17,6 @@ from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope, respelt
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.intervals import COUNT
 from qvr_core.semantics.types.model.expressions import Apply, Constant, DeductionRef, Expr, Matrix, ValueType
 from qvr_core.semantics.types.model.families import DeclaredFamily, Formula
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, FAMILY_FORMULA, NOT_A_VALUE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
+from qvr_core.operations.intervals import ANYTHING, INFINITE, Interval
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.data_agreement import runs_over, same_axes, sets_over
@@ -22,7 +23,6 @@ from qvr_core.semantics.scope.scope import (
 )
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
 from qvr_core.semantics.types.display import structure
-from qvr_core.semantics.types.intervals import ANYTHING, INFINITE, Interval
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Guidance, Guided, Latent

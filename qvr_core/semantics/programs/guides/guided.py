@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from qvr_core.operations.intervals import ANYTHING
 from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.scope import (
     Scope,
 )
-from qvr_core.semantics.types.intervals import ANYTHING
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import DataName, Guided, Latent

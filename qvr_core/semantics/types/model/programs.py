@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from qvr_core.operations.intervals import Interval
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.intervals import Interval
 from qvr_core.semantics.types.model.arrows import Arrow, Density, Instance, ProgramBase, Sort
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.steps import StepModel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from qvr_core.operations.intervals import Interval
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.intervals import Interval
 from qvr_core.semantics.types.model.arrows import Arrow, Density
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw

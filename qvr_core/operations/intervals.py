@@ -202,3 +202,56 @@ def repeated_product(a: Interval) -> Interval:
     if a.low < 0:
         return ANYTHING
     return Interval(a.low if a.low >= 1 else 0.0, a.high if a.high <= 1 else INFINITE, a.whole)
+
+
+# ---------------------------------------------------------------- functions of one number
+
+
+def rising(function: Callable[[float], float]) -> Callable[[Interval], Interval]:
+    """Of a function that never falls."""
+    return lambda a: monotone(a, function)
+
+
+def limited(low: float, high: float) -> Callable[[Interval], Interval]:
+    """Of a function whose values lie between two numbers, whatever its argument."""
+    return lambda a: Interval(low, high, exact=a.free, sources=a.sources)
+
+
+def same(a: Interval) -> Interval:
+    """Of what gives the numbers that it is given."""
+    return a
+
+
+def with_zeros(a: Interval) -> Interval:
+    """Of what gives the numbers that it is given, and zeros beside them."""
+    return joined((a, exactly(0)))
+
+
+def root(a: Interval) -> Interval:
+    """Of the square root."""
+    return monotone(a, math.sqrt) if a.low >= 0 else POSITIVE
+
+
+def logarithm(a: Interval) -> Interval:
+    """Of the natural logarithm."""
+    return monotone(a, lambda x: math.log(x) if x > 0 else -INFINITE) if a.low >= 0 else ANYTHING
+
+
+def logarithm_to(base: float) -> Callable[[Interval], Interval]:
+    """Of the logarithm to a base."""
+    return lambda a: ANYTHING if a.low < 0 else multiply(logarithm(a), exactly(1 / math.log(base)))
+
+
+def exp(x: float) -> float:
+    """e to the power of x, infinite where it is too large for a number."""
+    return math.exp(x) if x < 700 else INFINITE
+
+
+def sigmoid(x: float) -> float:
+    """1 / (1 + exp(−x))."""
+    return 1 / (1 + exp(-x))
+
+
+def softplus(x: float) -> float:
+    """log(1 + exp(x))."""
+    return max(x, 0.0) + math.log1p(exp(-abs(x)))
