@@ -23,6 +23,7 @@ LAYERS = (
     ("semantics",),
     ("analysis",),
     ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "narrowing", "dependence"),
+    ("lowered",),
     ("ide", "diagrams", "export"),
     ("arrays",),
     ("codegen",),
@@ -46,7 +47,7 @@ MOST_LINES = 420
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
 FRONT_END = (
     *(f"qvr_core.{name}" for name in ("syntax", "operations", "semantics", "analysis", "workspace", "dependence")),
-    *(f"qvr_core.{name}" for name in ("ide", "diagrams", "export")),
+    *(f"qvr_core.{name}" for name in ("lowered", "ide", "diagrams", "export")),
     "qvr_lsp",
 )
 HEAVY = ("torch", "numpy")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
 from qvr_core.export.refusals import Refused
+from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Apply, Bound, IndexValue, Scatter, Window
@@ -22,6 +23,7 @@ from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
     Ascription,
     LetModel,
+    MarginalizeModel,
     ObserveModel,
     ParamModel,
     PredictModel,
@@ -119,6 +121,21 @@ def read(snapshot: Snapshot, name: str) -> Reading:
     )
 
 
+def check_elements(factor: Factor) -> None:
+    """Refuse what is left out or weighed of a step whose elements are no single numbers, or of a chain."""
+    site = factor.site
+    options = [("mask", factor.where), ("weight", factor.weight)]
+    for option, expr in options:
+        if expr is None:
+            continue
+        if site.chain is not None or event_dims(site):
+            what = "a chain" if site.chain is not None else "vectors"
+            raise Refused(site.origin, f"`{site.name}`: the option `{option}` of {what} is not exported")
+        axes = len(expr.type.indexed)
+        if axes not in (0, len(plate_dims(site))):
+            raise Refused(expr.origin, f"`{site.name}`: a `{option}` that has not the axes of the step is not exported")
+
+
 def set_of(dim: Dim) -> str | None:
     """The set whose open size this is; None for a number."""
     if not isinstance(dim, Linear):
@@ -201,9 +218,14 @@ def _check(program: Program, model: Model) -> None:
             f"`{program.name}` reads its input row by row, and only programs that read data by name are exported",
             "declare what it reads: `data x : Row`",
         )
+    whole = [id(step) for step in program.steps if not isinstance(step, MarginalizeModel)]
     for step in all_steps(program.steps):
-        if not isinstance(step, LetModel | ScoreModel | ParamModel):
-            _check_site(step.site, model)
+        if isinstance(step, LetModel | ScoreModel | ParamModel):
+            continue
+        _check_site(step.site, model)
+        if id(step) not in whole and (step.site.mask is not None or step.site.weight is not None):
+            message = f"`{step.site.name}`: masks and weights below a `marginalize` are not exported"
+            raise Refused(step.site.origin, message)
 
 
 def _check_site(site: Site, model: Model) -> None:
@@ -214,7 +236,7 @@ def _check_site(site: Site, model: Model) -> None:
         raise no("a draw from a network", "draw from a family, whose arguments may call `linear` arrows with priors")
     if site.draw.declared:
         raise no("a family that the file declares")
-    for option in ("via", "at", "mask", "weight", "lengths"):
+    for option in ("via", "at", "lengths"):
         if getattr(site, option) is not None:
             raise no(f"the option `{option}`", "write the index instead: `y[i : Row] <- Normal(mu[group[i]], s)`")
     if site.ascription not in (Ascription.NONE, Ascription.PLATE, Ascription.VALUE, Ascription.VALUE_SET):

@@ -65,6 +65,27 @@ program tricky : Row -> Row
     return m
 """
 
+# Elements that count in part: by data, by a comparison, one number for all; on data, on latents, over two sets, beside
+# a limit.
+PARTIAL = """object Row : FinSet 4
+object Item : FinSet 2
+program partial : Row -> Row
+    data y, x, w, late : Row
+    data keep : Row -> Bool
+    data z, h : Row * Item
+    sample m <- Normal(0.0, 1.0)
+    let near[i : Row] = x[i] > 0.1
+    let more = w + 0.5
+    let low[i : Row, j : Item] = h[i, j] < 0.7
+    sample u[i : Row] <- Normal(m, 2.0) [weight=w, mask=near]
+    sample s : Row <- HalfStudentT(4.5, 1.0) [mask=keep, weight=more]
+    observe y[i : Row] <- Normal(u[i] + m, 1.0 + s[i]) [mask=keep, weight=more]
+    observe x : Row <- Normal(m, 1.0) [weight=0.3]
+    observe z[i : Row, j : Item] <- Normal(u[i], 0.5) [mask=low, weight=h]
+    observe w[i : Row] <- Exponential(exp(m)) [right_censored=late, weight=near, mask=keep]
+    return m
+"""
+
 
 def write_case(
     folder: Path, name: str, target: str, source: str, data: Mapping[str, Any], values: dict[str, Any]
@@ -89,5 +110,10 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
             write_case(folder, name, target, source, data, {"m": 0.5})
         numbers = {"y": [0.2, 1.5, -0.3, 0.9], "x": [0.05, 0.2, 0.7, 0.9]}
         write_case(folder, "tricky", target, TRICKY, numbers, {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6]})
+        tables = {"z": [[0.1, 0.2], [0.9, -0.4], [1.2, 0.3], [0.0, 2.0]]}
+        tables["h"] = [[0.1, 0.9], [0.5, 0.6], [0.8, 0.3], [0.2, 0.4]]
+        others = {"w": [0.5, 2.0, 0.0, 1.5], "late": [0.0, 1.0, 1.0, 0.0], "keep": [1, 0, 1, 1]}
+        latents = {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6], "s": [0.2, 0.9, 1.4, 0.3]}
+        write_case(folder, "partial", target, PARTIAL, {**numbers, **tables, **others}, latents)
     finally:
         torch.set_default_dtype(before)

@@ -85,8 +85,8 @@ def test_data_get_the_names_and_codes_of_their_export() -> None:
 
 
 REFUSED = [
-    ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mu, 1.0) [weight=y]", "y", 7,
-     "`y`: the option `weight` is not exported"),
+    ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mu + y[i - 1], 1.0) [weight=0.5]", "y",
+     7, "`y`: the option `weight` of a chain is not exported"),
     ("data y : Row\nsample mu <- Horseshoe(1.0)\nobserve y[i : Row] <- Normal(mu, 1.0)", "Horseshoe(1.0)", 6,
      "Horseshoe(scale) is not exported to"),
     ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mish(mu), 1.0)", "mish(mu)", 7,
@@ -95,6 +95,10 @@ REFUSED = [
      "right-censoring of Gamma is not exported"),
     ("data x : Row -> Bool\nsample a <- Beta(1.0, 1.0)\nmarginalize z : FinSet 2 <- Bernoulli(a)\n"
      "    observe x : Row <- Bernoulli(0.2 + 0.5 * z)", "z", 7, "this form of `marginalize` is not exported"),
+    ("data x, w : Row\nsample p <- Dirichlet([1.0, 1.0])\nmarginalize z[i : Row] : FinSet 2 <- Categorical(p)\n"
+     "    observe x[i : Row] <- Normal(1.0 * z[i], 1.0) [weight=w]", "x", 8,
+     "`x`: masks and weights below a `marginalize` are not exported"),
+    ("data w : Row\nsample k : Row <- Poisson(2.0) [weight=w]\nsample m <- Normal(0.0, 1.0)", "k", 6, "`k`:"),
 ]  # fmt: skip
 
 

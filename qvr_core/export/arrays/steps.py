@@ -9,12 +9,15 @@ from collections.abc import Iterator, Sequence
 from qvr_core.export.arrays.blocks import Block, block_of
 from qvr_core.export.arrays.densities import Densities
 from qvr_core.export.arrays.dialect import Dialect
-from qvr_core.export.arrays.expressions import Expressions, is_constant
+from qvr_core.export.arrays.expressions import Expressions, is_constant, is_truth
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
-from qvr_core.export.reading import Reading, event_dims, plate_dims
+from qvr_core.export.reading import Reading, check_elements, event_dims, plate_dims
 from qvr_core.export.refusals import Refused
+from qvr_core.lowered.factors import factor_of
+from qvr_core.lowered.terms import Factor
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -190,7 +193,14 @@ class Steps(ABC):
         draw, name = _family(site), self.names[site.name]
         if site.limits:
             raise Refused(site.origin, f"`{site.name}`: truncated draws are not exported")
-        shape = plate_dims(site)
+        shape, factor = plate_dims(site), factor_of(site)
+        if factor.partial:
+            check_elements(factor)
+            if FAMILIES[draw.family].discrete:
+                raise Refused(site.origin, f"`{site.name}`: a discrete latent with a mask or a weight is not exported")
+            self.free(site, name, self.expressions.shape(shape))
+            self.add(f"{name}_density", self.counted(factor, self.densities.log_density(draw, site, name)))
+            return
         if site.chain is not None:
             self.free(site, name, self.expressions.shape((*shape, *event_dims(site))))
             self.add(f"{name}_density", self._chain(site, draw, name))
@@ -238,8 +248,13 @@ class Steps(ABC):
             self.completed(site, self.names.fresh(f"{name}_missing"))
             self.add(f"{name}_density", self.densities.total(draw, site, name))
             return
+        factor = factor_of(site)
+        if factor.partial:
+            check_elements(factor)
         if site.limits:
-            self._censored(site, draw, name)
+            self._censored(factor, name)
+        elif factor.partial:
+            self.add(f"{name}_density", self.counted(factor, self.densities.log_density(draw, site, name)))
         elif site.chain is not None:
             if site.chain.start is not None or len(site.chain.indices) != 1:
                 self.add(f"{name}_density", self._chain(site, draw, name))
@@ -248,7 +263,19 @@ class Steps(ABC):
         else:
             self.observed(site, draw, name)
 
-    def _censored(self, site: Site, draw: FamilyDraw, name: str) -> None:
+    def counted(self, factor: Factor, density: str) -> str:
+        """The sum of the densities of a factor's elements, each as far as it counts."""
+        expressions = self.expressions
+        if factor.where is not None:
+            there = expressions.text(factor.where)
+            there = there if is_truth(factor.where) else expressions.compared("ne", there, "0")
+            density = expressions.template(self.dialect.where, there, density, "0.0")
+        if factor.weight is not None:
+            density = f"({expressions.number(factor.weight, expressions.text(factor.weight))} * ({density}))"
+        return self.densities.summed(density)
+
+    def _censored(self, factor: Factor, name: str) -> None:
+        site, draw = factor.site, factor.draw
         limits = dict(site.limits)
         if set(limits) != {"right_censored"}:
             raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
@@ -257,7 +284,7 @@ class Steps(ABC):
         longer = self.densities.log_survival(draw, site, name)
         later = self.expressions.compared("eq", where, "1")
         density = self.expressions.template(self.dialect.where, later, longer, exact)
-        self.add(f"{name}_density", self.densities.summed(density))
+        self.add(f"{name}_density", self.counted(factor, density))
 
     def _marginalize(self, step: MarginalizeModel) -> None:
         block = block_of(step, self.expressions, self.densities)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from qvr_core.export.reading import Reading, event_dims, plate_dims
+from qvr_core.export.reading import Reading, check_elements, event_dims, plate_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
 from qvr_core.export.stan.hidden import Hidden, looped
-from qvr_core.export.stan.places import Place
+from qvr_core.export.stan.places import EQUAL, PRODUCT, Place, Text
 from qvr_core.export.stan.stan_names import StanNames
 from qvr_core.export.stan.tables import RANDOM, reserved
+from qvr_core.lowered.factors import factor_of
+from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Bound, Builtin
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
     Chain,
@@ -231,16 +233,34 @@ class Steps:
             with self.elements.apart() as before:
                 value = f"{name}[{', '.join(map(str, at))}]" if at else name
                 places = (at[0].moved(-lag), *at[1:]) if lag else at
-                text = self.densities.of(draw, site, value, places).text
-            return [*before, f"target += {text};"]
+                text = self.densities.of(draw, site, value, places)
+                return [*before, *self._counted(factor, text, places)]
 
-        together = None if lag else self._together(site, draw, name, sizes, wanted)
+        factor = factor_of(site)
+        if factor.partial:
+            check_elements(factor)
+        together = None if lag or factor.partial else self._together(site, draw, name, sizes, wanted)
         if together is not None:
             return [f"target += {together}{more};"]
         made = looped(self.elements, sizes, wanted, inner, lag)
         if more:
             made.append(f"target += {more.removeprefix(' + ')};")
         return [*lines, *self._braced(made)]
+
+    def _counted(self, factor: Factor, density: Text, at: Places) -> list[str]:
+        """An element's density as far as it counts."""
+        text = density.text
+        if factor.weight is not None:
+            text = f"{self._option(factor.weight, at).at(PRODUCT)} * ({text})"
+        if factor.where is None:
+            return [f"target += {text};"]
+        there = self._option(factor.where, at)
+        truth = there.text if self.shapes.is_truth(factor.where) else f"{there.at(EQUAL)} != 0"
+        return [f"if ({truth}) {{", f"  target += {text};", "}"]
+
+    def _option(self, option: Expr, at: Places) -> Text:
+        """What an option says of an element."""
+        return self.elements.of(option, at if self.shapes.of(option) else ())
 
     def _together(
         self, site: Site, draw: FamilyDraw, name: str, sizes: tuple[str, ...], wanted: list[str]
@@ -319,16 +339,18 @@ class Steps:
         if set(limits) != {"right_censored"} or site.chain is not None or event_dims(site):
             raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
 
+        factor = factor_of(site)
+        if factor.partial:
+            check_elements(factor)
+
         def inner(at: Places) -> list[str]:
             with self.elements.apart() as before:
                 value = f"{name}[{', '.join(map(str, at))}]" if at else name
                 where = self.elements.text(limits["right_censored"], at)
-                longer = self.densities.later(draw, site, value, at)
-                exact = self.densities.of(draw, site, value, at).text
-            return [
-                *before,
-                f"if ({where} == 1) {{", f"  target += {longer};", "} else {", f"  target += {exact};", "}",
-            ]  # fmt: skip
+                longer = self._counted(factor, Text(self.densities.later(draw, site, value, at)), at)
+                exact = self._counted(factor, self.densities.of(draw, site, value, at), at)
+            branches = [f"if ({where} == 1) {{", *(f"  {line}" for line in longer), "} else {"]
+            return [*before, *branches, *(f"  {line}" for line in exact), "}"]
 
         wanted = [index.name for index in site.indices]
         return self._braced(looped(self.elements, self.shapes.texts(plate_dims(site)), wanted, inner))

@@ -14,7 +14,9 @@ from qvr_core.operations.table import OPERATIONS, nodes
 
 _BY_NAME = {name: each.function for name, each in OPERATIONS.items() if each.function is not None}
 
-ALIASES: Mapping[str, str] = {alias: name for name, function in _BY_NAME.items() for alias in function.aliases}
+ALIASES: Mapping[str, str] = dict(
+    sorted((alias, name) for name, function in _BY_NAME.items() for alias in function.aliases)
+)
 """Other names of functions, and the names that the tables know them by; none of them is reserved."""
 
 BUILTINS: Mapping[str, BuiltinFunction] = _BY_NAME | {

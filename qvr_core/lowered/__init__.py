@@ -1,0 +1,1 @@
+"""A checked program in few forms, which everything that prints it reads."""
