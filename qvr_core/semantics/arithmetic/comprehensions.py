@@ -24,7 +24,9 @@ from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Unknown
 from qvr_core.syntax.tree.arithmetic import Arith, Binary, Comprehension, ParenArith
 
 NEUTRAL: Mapping[str, float] = {
-    name: function.neutral for name, function in BUILTINS.items() if function.neutral is not None
+    name: function.neutral
+    for name, function in sorted(BUILTINS.items(), key=lambda item: item[1].reserved)
+    if function.neutral is not None
 }
 """The functions that reduce over indices, and what an element that is left out counts as."""
 
