@@ -202,16 +202,19 @@ def check_lines(checks: Sequence[Check], path: str) -> Iterator[Text]:
     """One line a check; below a failed one what to do, and where in the program."""
     short = min(os.path.relpath(path), path, key=len)
     for one in checks:
-        mark, style = ("ok", "green") if one.passed else ("!!", "bold yellow")
-        yield Text.assemble((f" {mark} ", style), f"{one.name:12} ", printable(one.text))
+        mark, style = (" ok ", "green") if one.passed else ("note", "yellow") if one.note else (" !! ", "bold yellow")
+        yield Text.assemble((mark, style), f"{one.name:12} ", printable(one.text))
         if one.advice is not None:
             yield Text(f"    → {printable(one.advice)}")
         if one.range is not None:
             place = one.foreign or f"{short}:{one.range.start.line + 1}"
             yield Text(f"      {printable(place)}: `{printable(one.site or '')}`")
-    failed = sum(not one.passed for one in checks)
+    of_draws = [one for one in checks if not one.note]
+    failed = sum(not one.passed for one in of_draws)
+    of = "" if len(of_draws) == len(checks) else " of the draws"
     if checks:
-        yield Text(f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks passed")
+        every = len(of_draws)
+        yield Text(f"{failed} of {every} checks{of} failed" if failed else f"all {every} checks{of} passed")
 
 
 def posterior_table(event: Finished | Cancelled) -> Table:

@@ -104,7 +104,8 @@ def _page(
 def _checks(ending: Finished) -> Iterator[str]:
     yield "<h2>Checks</h2>\n<ul>\n"
     for one in ending.checks:
-        mark = '<span class="good">passed</span>' if one.passed else '<span class="bad">look here</span>'
+        kind, word = ("good", "passed") if one.passed else ("soft", "note") if one.note else ("bad", "look here")
+        mark = f'<span class="{kind}">{word}</span>'
         advice = f"<br>{escape(one.advice)}" if one.advice else ""
         yield f"<li>{mark} <strong>{escape(one.name)}</strong>: {escape(one.text)}{advice}</li>\n"
     for warning in ending.warnings:

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
-from qvr_core.ide.axes import plate_of, site_type, type_text
+from qvr_core.ide.axes import plate_of, site_type, type_text, types_of
 from qvr_core.ide.imports.homes import home_named
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
@@ -266,8 +266,12 @@ def _reads(program: Program) -> Prose:
 
 
 def _rows(program: Program) -> str:
-    gives = ", ".join(f"`{label or name}`" for label, name in program.returns)
-    return f"One row of data for each element of `{program.declared_domain.written}`. Returns {gives or 'nothing'}."
+    types = types_of(program)
+    gives = " and ".join(
+        f"`{label or name}`" + (f" (`{types[name]}`)" if types.get(name) else "") for label, name in program.returns
+    )
+    rows = f"`{_declared_type(program)}` names the set of its rows: one row of data for each element."
+    return f"{rows} What it returns is {gives or 'nothing'}, whatever stands behind the arrow."
 
 
 def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
@@ -356,7 +360,7 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
         f"One draw per element of {space_text(plate)}." if plate is not None else "",
         chain_note(site),
         support,
-        density or ("" if role == PREDICTED else sentence(arrows.density_text(site.density))),
+        density or ("" if role == PREDICTED else "Its log density is computed exactly."),
         "Drawn anew in each row of the batch." if rows and site.row_local and plate is not None else "",
     )
 

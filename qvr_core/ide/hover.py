@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -133,7 +133,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "builtin":
             return builtin_text(symbol.name)
         case "option":
-            return option_text(symbol.name, symbol.of)
+            return option_text(symbol.name, symbol.of, found.placed.unit.keyword)
         case "word":
             return _option_word(found)
         case "keyword":
@@ -148,7 +148,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
             return index_text(snapshot, found) or prose(f"`{symbol.name}`: bound here")
         case "label":
             return prose(
-                f"`{symbol.name}`: " + (f"an element of `{symbol.of}`" if symbol.of else "the name of a factor")
+                f"`{symbol.name}`: " + (_label_text(snapshot, symbol) if symbol.of else "the name of a factor")
             )
         case "operation" if found.statement.header.unit.keyword == "family" and symbol.name in RULES_OF_FAMILIES:
             return prose(Heading(symbol.name, f": {RULES_OF_FAMILIES[symbol.name]}"))
@@ -256,7 +256,33 @@ def _data(snapshot: Snapshot, found: Found) -> Prose:
         f"{role} {'by' if observed else 'to'} {names}." + (f" {sentence(kinds[0].rstrip('.'))}" if kinds else "")
         if names
         else "Data.",
+        next((MISSING_CELLS[word] for word in _missing(users, name)), ""),
     )
+
+
+MISSING_CELLS = {
+    "impute": "Cells without a value are filled in: each is a latent, estimated with the rest.",
+    "drop": "Cells without a value do not count.",
+    "sum": "Cells without a value are summed out: each counts with all the values that it may have.",
+}
+
+
+def _missing(users: Sequence[Program], name: str) -> Iterator[str]:
+    """What the steps that observe data do with missing cells."""
+    for program in users:
+        for site in sites(program.steps, ObserveModel):
+            if site.name == name and site.missing is not None:
+                yield site.missing.how
+
+
+def _label_text(snapshot: Snapshot, symbol: Symbol) -> str:
+    held = model_of(snapshot).objects.get(symbol.of)
+    labels = _labels(held) if held is not None else ()
+    shown = ", ".join(f"`{label}`" for label in labels[:MOST_LABELS]) + (", …" if len(labels) > MOST_LABELS else "")
+    return f"an element of `{symbol.of}`" + (f", whose labels are {shown}" if labels else "")
+
+
+MOST_LABELS = 8
 
 
 def _line(found: Found) -> Code | str:
@@ -291,7 +317,7 @@ def _option_word(found: Found) -> Prose:
             Heading(symbol.name, f" (a role): {role.summary}"), f"{role.between}, {arrows.sort_word(role.sort)}"
         )
     if symbol.of in MEANINGS:
-        return option_text(symbol.of, "")
+        return option_text(symbol.of, "", found.placed.unit.keyword)
     return prose(f"`{symbol.name}`: value of `{symbol.of}`")
 
 

@@ -23,8 +23,8 @@ KEYWORDS = {
             "Declares arrows between spaces; the option `role` says of which kind.",
             "morphism cell : Embedded * Hidden -> Hidden [role=kernel, scale=0.1] ~ Normal",
         ),
-        Keyword("Bool", "Of data: true and false, which count as 1 and 0.", "data correct : Answer -> Bool"),
-        Keyword("Nat", "Of data: counts, whole numbers from 0.", "data deaths : Year -> Nat"),
+        Keyword("Bool", "Data that are true or false, and count as 1 and 0.", "data correct : Answer -> Bool"),
+        Keyword("Nat", "Data that are counts: whole numbers from 0.", "data deaths : Year -> Nat"),
         Keyword("let", "Names a composite arrow; in a program, a value.", "let backbone = tok_embed >> scan(cell)"),
         Keyword("define", "The same as `let`.", "define backbone = tok_embed >> scan(cell)"),
         Keyword(
@@ -74,7 +74,7 @@ KEYWORDS = {
         ),
         Keyword(
             "marginalize",
-            "Sums a discrete site out exactly over the steps of its block.",
+            "A discrete latent that is not sampled: its block counts for each of its values, summed exactly.",
             "marginalize z : K <- Categorical(weights)\n    observe y <- Normal(mu[z], 1.0)",
         ),
         Keyword("score", "Adds a number to the log joint density.", "score penalty = -0.5 * sum(w * w)"),
@@ -84,7 +84,7 @@ KEYWORDS = {
                 "let eta[i : Row] = sum(beta[f] * x[i, f] for f : Feature)"),
         Keyword("if", "Leaves out the elements for which the condition does not hold.",
                 "let n[s : State] = sum(w[i] for i : Row if state[i] == s)"),
-        Keyword("from", "The first elements of a step that reads earlier ones; of a deduction, the lexicon's file.",
+        Keyword("from", "The first elements of a step that reads earlier ones, which have none before them.",
                 "sample h[t : Time] <- Normal(phi * h[t - 1], s) from Normal(0.0, s0)"),
         Keyword(
             "FinSet",
@@ -97,7 +97,7 @@ KEYWORDS = {
             "object Rate : Real 1 [low=0.0]",
         ),
         Keyword("Simplex", "Probability vectors of length k.", "object Weights : Simplex 3"),
-        Keyword("Ordered", "Vectors of k numbers that ascend.", "object Cuts : Ordered 3"),
+        Keyword("Ordered", "Vectors of k numbers in ascending order, such as cutpoints.", "object Cuts : Ordered 3"),
         Keyword(
             "CholeskyFactor",
             "Lower-triangular d × d factors with a positive diagonal.",

@@ -9,9 +9,9 @@ from qvr_core.ide.prose import Code, Heading, Listing, Prose, prose
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.family import support_words
+from qvr_core.semantics.language.family import Parameter, support_words
 from qvr_core.semantics.language.mixtures import CALL, MIXTURE, SUMMARY
-from qvr_core.semantics.language.options import MEANINGS
+from qvr_core.semantics.language.options import MEANINGS, meaning
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 
 
@@ -29,8 +29,7 @@ def family_text(name: str) -> Prose:
         for item in family.parameters
     )
     rows = [
-        f"`{item.name}`: {item.constraint}"
-        + (f" ({item.shape})" if item.shape != "element" else "")
+        f"`{item.name}`: {constraint_words(item)}"
         + (f", also called {', '.join(f'`{alias}`' for alias in item.aliases)}" if item.aliases else "")
         + (f", or given as {', '.join(f'`{other}`' for other, _ in item.alternatives)}" if item.alternatives else "")
         for item in family.parameters
@@ -42,12 +41,25 @@ def family_text(name: str) -> Prose:
 
 def builtin_text(name: str) -> Prose:
     function = BUILTINS[name]
-    return prose(Code(f"{name}({', '.join(function.parameters)})"), sentence(function.summary))
+    first, _, rest = function.summary.partition(" ")
+    named = first.strip(",") in function.parameters  # `x`, which is no word that begins a sentence
+    summary = f"`{first}` {rest}." if named else sentence(function.summary)
+    return prose(Code(f"{name}({', '.join(function.parameters)})"), summary)
 
 
 def combinator_text(name: str) -> Prose:
     entry = COMBINATORS[name]
-    return prose(Code(entry.call), entry.summary, f"`{entry.rule}`", f"Weights: {entry.weights}.")
+    either = " (`~`: `=>` where it computes, `->` where it draws)" if "~" in entry.rule else ""
+    weights = "" if entry.weights == "none" else sentence(WEIGHTS.get(entry.weights, entry.weights))
+    return prose(Code(entry.call), entry.summary, f"Types: `{entry.rule}`{either}", weights)
+
+
+WEIGHTS = {
+    "shared": "an arrow that is named in several places has the same weights in all of them",
+    "shared over time": "every position has the same weights",
+    "n separate copies, separately initialised": "each copy has weights of its own",
+}
+"""In a sentence, what becomes of the weights of a combinator's arrows."""
 
 
 def keyword_text(word: str) -> Prose:
@@ -55,13 +67,12 @@ def keyword_text(word: str) -> Prose:
     return prose(Heading(word, f": {entry.summary}"), Code(entry.example))
 
 
-def option_text(key: str, owner: str) -> Prose:
-    """An option: meaning, default, legal values."""
+def option_text(key: str, owner: str, step: str = "") -> Prose:
+    """An option: meaning, default, legal values; of a `step` by its word."""
     spec = ROLES[owner].options.get(key) if owner in ROLES else None
     if spec is not None:
         return prose(Heading(key, f" (option of `{owner}`)"), sentence(spec.meaning), _legal(spec))
-    text = MEANINGS.get(key)
-    return prose(Heading(key), text) if text else ()
+    return prose(Heading(key), meaning(key, step)) if key in MEANINGS else ()
 
 
 def _legal(spec: OptionSpec) -> str:
@@ -80,11 +91,41 @@ def _legal(spec: OptionSpec) -> str:
 
 SUPPORTS = {
     "a finite set": "the categories 0, 1, …, or the labels of an enumeration",
-    "`CholeskyFactor`": "Cholesky factors of correlation or covariance matrices",
+    "`CholeskyFactor`": "Cholesky factors of correlation matrices",
     "numbers from 0 to ∞": "positive numbers",
+    "`Simplex`": "probabilities that sum to 1",
+    "`Covariance`": "covariance matrices",
+    "`Correlation`": "correlation matrices",
 }
+CONSTRAINTS = {
+    "real": "any number",
+    "positive": "above 0",
+    "unit": "from 0 to 1",
+    "natural": "a whole number from 0",
+    "whole": "a whole number",
+    "simplex": "probabilities that sum to 1",
+    "ordered": "numbers in ascending order",
+    "lower triangular": "a lower triangular matrix with a positive diagonal",
+    "positive vector": "numbers above 0",
+}
+_OF_MANY = {"real": "numbers"}
 
 
 def support_text(name: str) -> str:
-    words = support_words(FAMILIES[name]).removeprefix("from ")
+    family = FAMILIES[name]
+    if family.support.size == 2:
+        return "0 and 1"
+    if {"low", "high"} <= {parameter.name for parameter in family.parameters}:
+        return f"{'numbers' if family.support.kind == 'real' else 'whole numbers'} from `low` to `high`"
+    words = support_words(family).removeprefix("from ")
     return SUPPORTS.get(words, words)
+
+
+def constraint_words(parameter: Parameter) -> str:
+    """What a parameter may be: `above 0`, `numbers in ascending order`."""
+    words = CONSTRAINTS.get(parameter.constraint, parameter.constraint)
+    if parameter.shape == "element":
+        return words
+    if parameter.shape == "matrix":
+        return words if "matrix" in words else f"a matrix, {words}"
+    return _OF_MANY.get(parameter.constraint, words)

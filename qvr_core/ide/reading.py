@@ -63,7 +63,9 @@ def element_words(space: Space | None, numbers: str = "") -> str:
         case Finite(nominal=str() as name):
             return f"one {_word(name)}"
         case Finite(size=size):
-            return "one category" if isinstance(size, Linear) else f"one of {int(size)} categories"
+            if isinstance(size, Linear):
+                return "one category"
+            return "0 or 1" if int(size) == 2 else f"one of {int(size)} categories"
         case Real(low=low, high=high) as real:
             count = width(real)
             noun = "one number" if count == 1 else "numbers" if isinstance(count, Linear) else f"{int(count)} numbers"

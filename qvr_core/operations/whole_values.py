@@ -21,7 +21,7 @@ WHOLE_VALUES: tuple[Operation, ...] = (
     builtin("clamp", (1, 3), "keep", "cut off outside min to max", "x min max", keywords=("min", "max"),
         aliases=("clip",), traits="together"),
     builtin("layer_norm", (1, 1), "keep", "standardise over the last axis", "x", keywords=("eps",), free=True, rank=1),
-    builtin("where", (3, 3), "pointwise", "a, where condition holds, else b", "condition a b", traits="whole, jumps",
+    builtin("where", (3, 3), "pointwise", "a where condition holds, else b", "condition a b", traits="whole, jumps",
         node=Node(group="choice", loop="({1} if {0} else {2})", traits=words("cheap, kind"))),
     builtin("concat", (1, None), "concat", "join the last axes", "x y", keywords=("dim",), aliases=("cat",),
         traits="together",

@@ -45,7 +45,7 @@ def markdown(text: str) -> str:
         ("lm_head($0h)", ["h : Hidden"]),
         ("ro$0le=embed", ["What kind of arrow this is", "Default: kernel"]),
         ("sca$0le=0.1", ["standard deviation", "Default: 1.0", "above 0"]),
-        ("~ Cate$0gorical", ["Categorical(probs)", "simplex"]),
+        ("~ Cate$0gorical", ["Categorical(probs)", "probabilities that sum to 1"]),
         ("obj$0ect Token", ["Declares spaces", "object Hidden : Real 128"]),
         ("FinS$0et 256", ["A finite set"]),
         ("<$0- backbone", ["Draws v"]),
@@ -224,7 +224,7 @@ def test_a_label_as_an_index_is_an_element_of_its_set() -> None:
     text = "object Pet : {cat, dog}\nobject Row : FinSet 4\n"
     text += "program p : Row -> Row\n    sample u : Pet <- Normal(0.0, 1.0)\n"
     text += "    observe y : Row <- Normal(u[d$0og], 1.0)\n    return u\n"
-    assert markdown(text) == "`dog`: an element of `Pet`"
+    assert markdown(text) == "`dog`: an element of `Pet`, whose labels are `cat`, `dog`"
 
 
 def test_declared_data_show_their_type() -> None:

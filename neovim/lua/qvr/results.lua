@@ -34,7 +34,7 @@ end
 
 function Page:ending(ending)
   for _, check in ipairs(ending.checks or {}) do
-    local sign = check.passed and "✓" or "✗"
+    local sign = check.passed and "✓" or check.note and "•" or "✗"
     local group = check.grave and "DiagnosticWarn" or not check.passed and "DiagnosticInfo" or "Comment"
     self:add(("%s %s: %s"):format(sign, check.name, check.text), group)
     if not check.passed and check.advice then

@@ -220,7 +220,7 @@ class Predictor(Place):
         by = "_".join(one.word for one in columns if one is not None)
         there = [self.text.group(one) for one in nested]
         few = any(one.distinct < 6 for one in nested)
-        self.text.small_steps(0.99 if few else 0.95)
+        self.text.small_steps(0.99 if few else 0.98 if len(effects) > 1 else 0.95)
         letters = self.text.letters[: len(there)]
         indices = ", ".join(f"{letter} : {levels}" for letter, (_, levels) in zip(letters, there, strict=True))
         place = ", ".join(f"{name}[{self.text.row}]" for name, _ in there)

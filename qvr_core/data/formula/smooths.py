@@ -135,7 +135,7 @@ def _process(inner: Node, into: Place) -> str:
     half = (high - low) / 2
     boundary = 1.5 * half
     name = into.name(f"{into.part}gp_{label}")
-    length, size, z = (into.name(f"{kind}_{name}") for kind in ("length", "size", "z"))
+    length, size, z, middle = (into.name(f"{kind}_{name}") for kind in ("length", "size", "z", "middle"))
     waves = into.text.free("".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Wave")
     into.text.objects[waves] = f"object {waves} : FinSet {WAVES}"
     k = into.text.letters[-1]
@@ -145,13 +145,16 @@ def _process(inner: Node, into: Place) -> str:
     root = exact(1.0 / math.sqrt(boundary))
     into.text.small_steps(0.99)
     into.text.steps += [
-        f"    # {name}: a Gaussian process over {label}, by {WAVES} sines;",
+        f"    # {name}: a Gaussian process over {label} about its mean there, by {WAVES} sines;",
         f"    # {size}: how far it goes, {length}: over what distance in {label} it turns",
         f"    sample {size} <- HalfNormal({short(into.scale.spread)})",
         f"    sample {length} <- LogNormal({short(math.log(half))}, 0.5)",
         f"    sample {z}[{k} : {waves}] <- Normal(0.0, 1.0)",
         f"    let {name}[{k} : {waves}] = {size} * sqrt(2.50663 * {length}) *",
         f"        exp(-0.25 * ({length} * {slow} * ({k} + 1))^2) * {z}[{k}]",
+        # the integral of a sine over the range of the data, by its length: else the longest goes with the intercept
+        f"    let {middle}[{k} : {waves}] = {exact(1.5 / math.pi)} * (cos({exact(math.pi / 6)} * ({k} + 1)) -",
+        f"        cos({exact(math.pi * 5 / 6)} * ({k} + 1))) / ({k} + 1)",
     ]
     into.text.keep.append(name)
-    return f"{root} * sum({name}[{k}] * sin({slow} * ({k} + 1) * ({less})) for {k} : {waves})"
+    return f"{root} * sum({name}[{k}] * (sin({slow} * ({k} + 1) * ({less})) - {middle}[{k}]) for {k} : {waves})"

@@ -63,7 +63,7 @@ from qvr_core.semantics.language.options import (
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.spaces import Space
+from qvr_core.semantics.types.spaces import Finite, Space
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
 from qvr_core.syntax.source import Cursor
 
@@ -397,6 +397,10 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case _ if place.last is not None and place.last.kind == "DRAW":
             yield from draws_offered(snapshot, place)
             yield from families_offered(snapshot, place)
+        case "sample" if _seen(place, "COLON") and not drawn:
+            # a latent is seldom a label, or a row of the data
+            yield from objects_offered(snapshot, place, _sets_of_data(snapshot, place))
+            yield from spaces_offered(GOOD)
         case _ if _seen(place, "COLON") and not drawn:
             yield from objects_offered(snapshot, place)
             yield from spaces_offered()
@@ -406,6 +410,17 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from latents_offered(snapshot, place)
         case _:
             return
+
+
+def _sets_of_data(snapshot: Snapshot, place: Context) -> set[str]:
+    """The rows of the program at a cursor, and the sets with labels."""
+    program = likely.program_at(snapshot, place)
+    labelled = {name for name, held in model_of(snapshot).objects.items() if _has_labels(held.space.space)}
+    return labelled | ({program.declared_domain.written} if program is not None else set())
+
+
+def _has_labels(space: Space) -> bool:
+    return isinstance(space, Finite) and space.labels is not None
 
 
 def _in_options(place: Context, bracket: Bracket | None, *, drawn: bool) -> bool:

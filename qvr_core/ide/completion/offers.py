@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,14 @@ from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
+from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.file import Replicated
-from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import ObserveModel
-from qvr_core.semantics.types.spaces import Product, Space
+from qvr_core.semantics.types.spaces import Finite, Product, Space
 from qvr_core.semantics.types.walk import arrow_named, sites
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 
@@ -88,19 +89,20 @@ def arrow_names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Decla
             yield name, held
 
 
-def objects_offered(snapshot: Snapshot, place: Context) -> Items:
+def objects_offered(snapshot: Snapshot, place: Context, last: Collection[str] = ()) -> Items:
+    """The objects of the file; those that are seldom meant come behind all else."""
     own = place.tokens[1].text if place.keyword == "object" and len(place.tokens) > 1 else ""
     for name, held in _names(snapshot, place):
         if held.kind == "object" and name != own:
             detail = declaration_detail(snapshot, name)
-            yield Completion(name, "object", detail, prose(Comment(held.doc)), rank=BEST)
+            yield Completion(name, "object", detail, prose(Comment(held.doc)), rank=OTHER if name in last else BEST)
 
 
-def spaces_offered() -> Items:
+def spaces_offered(rank: int = PLAIN) -> Items:
     for word, text in SPACE_SNIPPETS:
         summary = KEYWORDS[word].summary
         order = likely.order(word, likely.SPACES)
-        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=PLAIN, order=order)
+        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=rank, order=order)
 
 
 def arrows_offered(
@@ -201,7 +203,17 @@ def unobserved_offered(snapshot: Snapshot, place: Context) -> Items:
     observed = {site.name for site in sites(program.steps, ObserveModel)}
     for item in program.data:
         if item.declared and item.name not in observed:
-            yield Completion(item.name, "data", data_text(item.type, item.numbers), rank=BEST)
+            text = data_text(item.type, item.numbers)
+            yield Completion(item.name, "data", text, rank=BEST, order=_seldom_observed(program, item))
+
+
+def _seldom_observed(program: Program, data: DataName) -> int:
+    """Outcomes are numbers or labels of the program's rows; elements of a set that comes with data are indices."""
+    space = data.type.space
+    index = isinstance(space, Finite) and space.labels is None and data.numbers == ""
+    rows = program.declared_domain.space
+    elsewhere = isinstance(rows, Finite) and rows.nominal not in [set_of(name) for name in data.type.indexed if name]
+    return 2 * index + elsewhere
 
 
 def functions_offered(snapshot: Snapshot) -> Items:

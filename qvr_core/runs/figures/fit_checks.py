@@ -236,8 +236,8 @@ def _pareto(tree: Tree, config: RunConfig, source: Source, refitted: Callable[[L
         return [_check_of(one, f"{remedy} (samples = {samples})" if settings else remedy, settings)]
     why = _of_rows(tree, found, source)
     remedy = (
-        f"each moves the posterior so much that its leave-one-out figure is rough: {why}; compare programs by their "
-        f"differences with care{_exact(config, source)}"
+        f"the draws stand, but each moves the posterior so much that its leave-one-out figure is rough: {why}; "
+        f"compare programs by their differences with care{_exact(config, source)}"
     )
     return [_check_of(one, remedy)]
 

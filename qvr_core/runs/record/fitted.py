@@ -29,8 +29,6 @@ from qvr_core.syntax.tree.units import Placed
 UNRELIABLE = Code("unreliable-fit", Severity.WARNING, "The last run of a program is not to be trusted.")
 ROUGH = Code("unreliable-fit", Severity.INFORMATION, UNRELIABLE.summary)
 
-PARETO = "Pareto k"
-"""A warning at the step that is observed, though the posterior itself may be good."""
 MOST_RUNS = 200
 """The newest runs of a folder, among which one of the program is looked for."""
 MOST_TEXT = 1_000_000
@@ -232,7 +230,7 @@ def problems(fit: Fitted, snapshot: Snapshot) -> list[tuple[Check, LocatedDiagno
         unchanged = same if at is None else unit is not None and unit.unit.text == fit.steps.get(at)
         place = snapshot.find(origin)
         if unchanged and place is not None and unit is not None:
-            code = UNRELIABLE if check.grave or check.name == PARETO else ROUGH
+            code = UNRELIABLE if check.grave else ROUGH
             fixes = tuple(_fixes(check, snapshot, unit))
             located.append((check, LocatedDiagnostic(code, message(check), place, (), fixes)))
     return located

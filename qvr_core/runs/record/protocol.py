@@ -278,6 +278,12 @@ class Check(Frozen):
         alone = self.name == "R-hat" and self.site is None
         return not self.passed and self.name not in ROUGH and not alone
 
+    @computed_field
+    @property
+    def note(self) -> bool:
+        """Whether nothing is said against the draws: only leave-one-out figures of some observations are rough."""
+        return not self.passed and self.name == "Pareto k"
+
 
 ROUGH = frozenset(("bulk ESS", "tail ESS", "MCSE", "mixing", "Pareto k"))
 """Checks that ask for more draws, or say that only a leave-one-out figure is rough."""

@@ -193,7 +193,8 @@ LKJ_CORRELATION = RuntimeFamily(
         _LKJ_PARAMETERS,
         Support("Correlation"),
         "value",
-        "a random correlation matrix; its size comes from the ascription or `dim`",
+        "a random correlation matrix: uniform at concentration 1, weaker correlations above; its size is `dim`, or "
+        "that of the set it is drawn over",
         event=2,
     ),
     lkj_correlation_log_prob,
@@ -208,7 +209,8 @@ LKJ_CHOLESKY = RuntimeFamily(
         _LKJ_PARAMETERS,
         Support("CholeskyFactor"),
         "value",
-        "Cholesky factor of a random correlation matrix; its size comes from the ascription or `dim`",
+        "a random correlation matrix L · Lᵀ as its Cholesky factor L: uniform at concentration 1, weaker correlations "
+        "above; its size is `dim`, or that of the set it is drawn over",
         event=2,
     ),
     lkj_cholesky_log_prob,

@@ -6,18 +6,21 @@ from collections.abc import Mapping
 
 MEANINGS: Mapping[str, str] = {
     "via": "An integer vector: the group of each row. Its length is the number of rows.",
-    "over": "On `sample` the set that the numbers of one draw run over, such as the topics of a Dirichlet; on "
-    "`marginalize` the groups.",
+    "over": "Of a draw the set that its numbers run over, one for each element; of `marginalize` the groups whose "
+    "steps share one value.",
     "iid_over": "The batch plate: independent draws along this axis.",
     "mask": "Rows, or positions of a sequence, where it is false do not count.",
     "weight": "The log density of each row, or position, is multiplied by it.",
     "at": "Only the rows, or positions of a sequence, that this index selects are scored.",
-    "right_censored": "Where it is 1 (or true) the value is known to be at least what stands there: P(T ≥ t) counts.",
-    "left_censored": "Where it is 1 (or true) the value is known to be at most what stands there: P(T ≤ t) counts.",
+    "right_censored": "Names a column. Where it is 1 (or true), the value t is only known to be reached: P(T ≥ t) "
+    "takes the place of the density.",
+    "left_censored": "Names a column. Where it is 1 (or true), the value t is only known not to be exceeded: "
+    "P(T ≤ t) takes the place of the density.",
     "interval": "The value t is known to lie in (t, interval]; where both are equal it is known, ∞ leaves it open.",
     "truncate_lower": "Only values from here on are seen: the density is divided by their probability.",
     "truncate_upper": "Only values up to here are seen: the density is divided by their probability.",
-    "missing": "`impute`: cells without a value are latents of this name, discrete ones summed out; `drop`: left out.",
+    "missing": "What becomes of cells without a value. `impute`: each is estimated with the rest, a latent under the "
+    "name of the step (discrete ones are summed out). `drop`: they do not count.",
     "noncentred": "Sampled as a standardised value, then scaled and shifted: easier for NUTS where groups have few "
     "data. The model stays the same: its density, the name and the values that are reported.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
@@ -40,6 +43,21 @@ MEANINGS: Mapping[str, str] = {
     "bounded": "Keeps the log-weight of a cyclic rule negative.",
 }
 """What an option does, by its key."""
+MEANINGS_OF_STEPS: Mapping[tuple[str, str], str] = {
+    (
+        "sample",
+        "over",
+    ): "The set that the numbers of one draw run over: one number for each of its elements, such as one "
+    "probability for each topic.",
+    ("marginalize", "over"): "The groups: the steps of one group share one value of what is summed out.",
+}
+"""The same where it depends on the word of the step."""
+
+
+def meaning(key: str, step: str) -> str:
+    """What an option does on a step."""
+    return MEANINGS_OF_STEPS.get((step, key), MEANINGS[key])
+
 
 OBJECT_KEYS: Mapping[str, str] = {
     "over": "the axis of one draw (sample), or the groups (marginalize)",
