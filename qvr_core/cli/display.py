@@ -202,7 +202,7 @@ def check_lines(checks: Sequence[Check], path: str) -> Iterator[Text]:
     """One line a check; below a failed one what to do, and where in the program."""
     short = min(os.path.relpath(path), path, key=len)
     for one in checks:
-        mark, style = (" ok ", "green") if one.passed else ("note", "yellow") if one.note else (" !! ", "bold yellow")
+        mark, style = (" ok ", "green") if one.passed else ("note ", "yellow") if one.note else (" !! ", "bold yellow")
         yield Text.assemble((mark, style), f"{one.name:12} ", printable(one.text))
         if one.advice is not None:
             yield Text(f"    → {printable(one.advice)}")
