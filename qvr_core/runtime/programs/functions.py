@@ -79,7 +79,7 @@ _ITSELF = having("itself")
 
 
 def _reduction(name: str) -> Function:
-    function: Any = getattr(linalg if name == "norm" else arrays, {"norm": "vector_norm"}.get(name, name))
+    function: Callable[..., Any] = linalg.vector_norm if name == "norm" else getattr(arrays, name)
 
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         cell = as_one(args[0])
