@@ -15,6 +15,7 @@ from qvr_core.ide.completion.families import rule_offered
 from qvr_core.ide.completion.guides import latents_offered, models_offered
 from qvr_core.ide.completion.imported import from_imports, imported_offered
 from qvr_core.ide.completion.indexing import (
+    axis_of,
     indexed_name,
     indexed_offered,
     indices_offered,
@@ -37,6 +38,7 @@ from qvr_core.ide.completion.offers import (
     functions_offered,
     objects_offered,
     parameters_offered,
+    readers_of,
     spaces_offered,
     unobserved_offered,
     values_offered,
@@ -260,7 +262,7 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
         return
     given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
     if place.start == "step":
-        keys = STEP_KEYS.get(place.keyword, ())
+        keys = [key for key in STEP_KEYS.get(place.keyword, ()) if _may_stand(snapshot, place, key)]
         first = likely.OPTIONS.get(place.keyword, ())
         for key in keys:
             if key not in given:
@@ -277,6 +279,19 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
             yield _option(key, f"{key}=[$0]" if listed else f"{key}=", MEANINGS[key], snippet=listed)
     elif place.keyword == "deduction":
         yield from (_option(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
+
+
+def _may_stand(snapshot: Snapshot, place: Context, key: str) -> bool:
+    """False for the option of a guide elsewhere, and for lengths where none of the declared data are counts."""
+    program = likely.program_at(snapshot, place)
+    if program is None:
+        return True
+    if key == "auxiliary":
+        return program.guidance is not None
+    declared = [item for item in program.data if item.declared]
+    undeclared = len(declared) < len(program.data) or any(each.name for each in program.inputs)
+    counts = any(item.numbers == "count" for item in declared)
+    return key != "lengths" or not declared or undeclared or counts
 
 
 def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
@@ -348,7 +363,8 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
             return
     own = place.tokens[1].text if place.keyword in ("let", "define") and len(place.tokens) > 1 else ""
     given = given_by_left(snapshot, place)
-    names = [(name, held) for name, held in arrow_names(snapshot, place) if name != own]
+    circular = readers_of(snapshot, own) if own else frozenset[str]()
+    names = [(name, held) for name, held in arrow_names(snapshot, place) if name not in circular]
     yield from arrows_offered(snapshot, names, given, _accepts(call))
     yield from scans_offered(snapshot, names, given)
     yield from combinators_offered()
@@ -380,7 +396,8 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from offered
         case _ if bracket is not None and indexed_name(place, bracket) is not None:
             yield from indices_offered(snapshot, place, bracket)
-            yield from (replace(item, rank=max(item.rank, PLAIN)) for item in _arithmetic(snapshot, place))
+            if axis_of(snapshot, place, bracket) is None:
+                yield from (replace(item, rank=max(item.rank, PLAIN)) for item in _arithmetic(snapshot, place))
         case "let" | "score":
             if _seen(place, "EQUAL"):
                 yield from _arithmetic(snapshot, place)
@@ -400,7 +417,8 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case "sample" if _seen(place, "COLON") and not drawn:
             # a latent is seldom a label, or a row of the data
             yield from objects_offered(snapshot, place, _sets_of_data(snapshot, place))
-            yield from spaces_offered(GOOD)
+            used = likely.used_as(place, place.tokens[1].text)
+            yield from spaces_offered(GOOD, likely.SPACES_OF.get(used, ""))
         case _ if _seen(place, "COLON") and not drawn:
             yield from objects_offered(snapshot, place)
             yield from spaces_offered()
@@ -436,10 +454,11 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
     yield from indexed.values()
     for item in values_offered(snapshot, place):
         # without its indices it would be an error here
-        yield replace(item, rank=PLAIN) if item.label in indexed else item
-    yield from arrows_offered(
-        snapshot, arrow_names(snapshot, place), None, lambda arrow: arrow.sort is not Sort.SAMPLED
-    )
+        yield replace(item, rank=OTHER, order=1) if item.label in indexed else item
+    owners = () if place.statement is None else place.statement.header.unit.declares
+    own = {name.text for name in owners} if place.start == "step" else set[str]()
+    names = ((name, held) for name, held in arrow_names(snapshot, place) if name not in own)
+    yield from arrows_offered(snapshot, names, None, lambda arrow: arrow.sort is not Sort.SAMPLED)
     yield from functions_offered(snapshot)
 
 

@@ -10,7 +10,7 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import plate_of, site_type, type_text
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.likely import program_at
-from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, objects_offered
+from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, PLAIN, Items, objects_offered
 from qvr_core.ide.names import names_of
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.axes import set_of
@@ -55,20 +55,29 @@ def indexed_name(place: Context, bracket: Bracket) -> Token | None:
     return before if written and behind else None
 
 
-def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
-    """Indices of the axis's set first, then values that are its elements, then its labels."""
+def axis_of(snapshot: Snapshot, place: Context, bracket: Bracket) -> str | None:
+    """The set of the axis that an index in brackets is of, where it is known."""
     name = indexed_name(place, bracket)
-    known = axes_at(snapshot, place)
-    axes = known.get(name.text, NO_AXES)[0] if name is not None else ()
-    wanted = axes[bracket.position] if bracket.position < len(axes) else None
+    axes = axes_at(snapshot, place).get(name.text, NO_AXES)[0] if name is not None else ()
+    return axes[bracket.position] if bracket.position < len(axes) else None
+
+
+def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
+    """Indices of the axis's set first, then values that are its elements, then its labels; all indices where the set
+    is not known."""
+    wanted = axis_of(snapshot, place, bracket)
     indices = tuple(running(place))
     for index, over in indices:
-        rank = BEST if wanted is None or over == wanted else PLAIN
-        yield Completion(index, "parameter", f"an index of {over}", rank=rank)
+        if wanted is None or over == wanted:
+            yield Completion(index, "parameter", f"an index of {over}", rank=BEST)
     if wanted is None:
         return
+    known = axes_at(snapshot, place)
     for looked_up, text in gathers(known, indices, wanted):
         yield Completion(looked_up, "data", text, rank=GOOD)
+    for value, (over, text, element) in known.items():
+        if element == wanted and not over:
+            yield Completion(value, "binding", text, rank=GOOD)
     yield from _labels(snapshot, wanted)
 
 
@@ -94,7 +103,7 @@ def indexed_offered(snapshot: Snapshot, place: Context) -> Items:
         if name != own and chosen and all(chosen):
             written = f"{name}[{', '.join(filter(None, chosen))}]"
             # what is observed is seldom read, and what is an element of a set is no number
-            rank = GOOD if name in observed or element is not None else BEST
+            rank = OTHER if name in observed or element is not None else BEST
             yield Completion(written, "data" if name in observed else "binding", text, rank=rank, order=-1)
 
 

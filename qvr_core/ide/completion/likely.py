@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.completion.context import Context
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.spaces import Finite, Real
+from qvr_core.syntax.placing import units_of
+from qvr_core.syntax.tree.arithmetic import Gather, Variable
+from qvr_core.syntax.tree.steps import Draw
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -18,6 +22,13 @@ PRIORS = (
     "Normal", "HalfNormal", "Exponential", "StudentT", "Gamma", "Beta", "LogNormal", "Uniform", "HalfCauchy",
     "Dirichlet", "LKJCholesky", "MultivariateNormal", "InverseGamma", "Cauchy",
 )  # fmt: skip
+PRIORS_OF: Mapping[str, Sequence[str]] = {
+    "positive": ("HalfNormal", "Exponential", "HalfCauchy", "HalfStudentT", "Gamma", "LogNormal", "InverseGamma"),
+    "unit": ("Beta", "Uniform"),
+    "simplex": ("Dirichlet", "LogisticNormal"),
+    "lower triangular": ("LKJCholesky",),
+}
+"""By the constraint of the parameter that a latent is used as."""
 OUTCOMES = (
     "Normal", "StudentT", "Bernoulli", "Poisson", "Binomial", "Categorical", "NegativeBinomial", "LogNormal", "Gamma",
     "Beta", "OrderedLogistic",
@@ -36,6 +47,8 @@ OPTIONS: Mapping[str, Sequence[str]] = {
 """By the word of a step."""
 STEPS = ("sample", "observe", "let", "data", "marginalize", "predict", "return", "score")
 SPACES = ("Real", "Ordered", "Simplex", "FinSet")
+SPACES_OF: Mapping[str, str] = {"ordered": "Ordered", "simplex": "Simplex", "lower triangular": "CholeskyFactor"}
+"""The space of a latent by the constraint of the parameter that it is used as."""
 
 
 def order(name: str, likely: Sequence[str]) -> int:
@@ -47,16 +60,49 @@ def families(snapshot: Snapshot, place: Context) -> Sequence[str]:
     """The families that the step at a cursor most likely draws from, by what it is and by its data."""
     match place.keyword:
         case "observe" | "predict":
-            program = program_at(snapshot, place)
-            name = place.tokens[1].text if len(place.tokens) > 1 else ""
-            known = next((item for item in program.data if item.name == name), None) if program is not None else None
+            known = data_at(snapshot, place)
             return (*of_data(known), *OUTCOMES) if known is not None else OUTCOMES
         case "marginalize":
             words = [token.text for token in place.tokens]
             two = ("FinSet", "2") in pairwise(words)
             return ("Bernoulli", "Categorical") if two else ("Categorical", "Bernoulli")
         case _:
-            return PRIORS
+            return (*_of_use(place), *PRIORS)
+
+
+def _of_use(place: Context) -> Sequence[str]:
+    """Priors for a latent by the parameters that other lines of the program use it as."""
+    name = place.tokens[1].text if len(place.tokens) > 1 else ""
+    constraint = used_as(place, name)
+    return PRIORS_OF.get(constraint, ())
+
+
+def used_as(place: Context, name: str) -> str:
+    """The constraint of a parameter that a name alone is the argument of, somewhere in its program; '' for none."""
+    for placed in () if place.statement is None else units_of(place.statement):
+        draw = getattr(placed.unit.node, "draw", None)
+        family = FAMILIES.get(draw.name.text) if isinstance(draw, Draw) else None
+        if family is None or not isinstance(draw, Draw):
+            continue
+        for at, argument in enumerate(draw.args or ()):
+            key = argument.key.text if argument.key is not None else ""
+            value = argument.value.base if isinstance(argument.value, Gather) else argument.value
+            if not (isinstance(value, Variable) and value.name.text == name):
+                continue
+            parameter = next(
+                (one for position, one in enumerate(family.parameters)
+                 if key in (one.name, *one.aliases) or (not key and position == at)), None,
+            )  # fmt: skip
+            if parameter is not None and parameter.constraint != "real":
+                return parameter.constraint
+    return ""
+
+
+def data_at(snapshot: Snapshot, place: Context) -> DataName | None:
+    """The data that the step at a cursor observes; None where its name is none."""
+    program = program_at(snapshot, place)
+    name = place.tokens[1].text if len(place.tokens) > 1 else ""
+    return next((item for item in program.data if item.name == name), None) if program is not None else None
 
 
 def of_data(data: DataName) -> Sequence[str]:

@@ -11,10 +11,12 @@ from qvr_core.ide.axes import types_of
 from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
+from qvr_core.ide.completion.supports import FITS, NEVER, fit_at
 from qvr_core.ide.completion.typing import fits
 from qvr_core.ide.descriptions import function_text
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import builtin_text, combinator_text, family_text, keyword_text
+from qvr_core.ide.names import names_of
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared, Symbol, binding_kind, bindings, lookup
@@ -33,6 +35,7 @@ from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.spaces import Finite, Product, Space
 from qvr_core.semantics.types.walk import arrow_named, sites
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 
 if TYPE_CHECKING:
@@ -89,6 +92,25 @@ def arrow_names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Decla
             yield name, held
 
 
+def readers_of(snapshot: Snapshot, name: str) -> frozenset[str]:
+    """The top-level names that are declared with a name, directly or by way of others; in a file of many names only the
+    name itself, for all of it would be gone through."""
+    if partial_answer(snapshot):
+        return frozenset((name,))
+    readers: dict[str, set[str]] = {}
+    for statement in snapshot.statements:
+        own = {declared.text for declared in statement.header.unit.declares}
+        for line in units_of(statement):
+            for used in names_of(line.unit):
+                readers.setdefault(used.text, set()).update(own)
+    found, pending = {name}, [name]
+    while pending:
+        new = readers.get(pending.pop(), set()) - found
+        found |= new
+        pending += new
+    return frozenset(found)
+
+
 def objects_offered(snapshot: Snapshot, place: Context, last: Collection[str] = ()) -> Items:
     """The objects of the file; those that are seldom meant come behind all else."""
     own = place.tokens[1].text if place.keyword == "object" and len(place.tokens) > 1 else ""
@@ -98,11 +120,13 @@ def objects_offered(snapshot: Snapshot, place: Context, last: Collection[str] = 
             yield Completion(name, "object", detail, prose(Comment(held.doc)), rank=OTHER if name in last else BEST)
 
 
-def spaces_offered(rank: int = PLAIN) -> Items:
+def spaces_offered(rank: int = PLAIN, first: str = "") -> Items:
+    """The spaces of the language; one may come first of all."""
     for word, text in SPACE_SNIPPETS:
         summary = KEYWORDS[word].summary
         order = likely.order(word, likely.SPACES)
-        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=rank, order=order)
+        own, order = (BEST, -1) if word == first else (rank, order)
+        yield Completion(word, "struct", summary, keyword_text(word), text, snippet=True, rank=own, order=order)
 
 
 def arrows_offered(
@@ -129,14 +153,19 @@ def combinators_offered() -> Items:
 
 
 def families_offered(snapshot: Snapshot, place: Context) -> Items:
-    """The families of the file, then those of the language."""
+    """The families of the file, then those of the language; none that cannot be drawn from here."""
+    fit = fit_at(snapshot, place)
     for name, held in _names(snapshot, place):
         facts = declared_facts(snapshot, name) if held.kind == "distribution" else None
-        if facts is not None:
+        if facts is not None and (fitting := fit(facts)) != NEVER:
             described, text = function_text(snapshot, Symbol("distribution", name)), f"{name}({_placeholders(facts)})"
-            yield Completion(name, "class", facts.summary, described, text, snippet=True, rank=BEST)
+            rank = BEST if fitting == FITS else OTHER
+            yield Completion(name, "class", facts.summary, described, text, snippet=True, rank=rank)
     first = likely.families(snapshot, place)
     for family in FAMILIES.values():
+        fitting = fit(family)
+        if fitting == NEVER:
+            continue
         yield Completion(
             family.name,
             "class",
@@ -144,11 +173,16 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
             family_text(family.name),
             f"{family.name}({_placeholders(family)})",
             snippet=True,
-            rank=GOOD,
+            rank=GOOD if fitting == FITS else OTHER,
             order=likely.order(family.name, first),
         )
+    # it is written with Normals
+    fitting = fit(FAMILIES["Normal"])
+    if fitting == NEVER:
+        return
+    rank = GOOD if fitting == FITS else OTHER
     text = f"{MIXTURE}(${{1:weights}}, ${{2:Normal(0.0, 1.0)}}, ${{3:Normal(0.0, 1.0)}})"
-    yield Completion(MIXTURE, "class", SUMMARY, family_text(MIXTURE), text, snippet=True, rank=GOOD, order=len(first))
+    yield Completion(MIXTURE, "class", SUMMARY, family_text(MIXTURE), text, snippet=True, rank=rank, order=len(first))
 
 
 def _placeholders(family: Family) -> str:
@@ -196,15 +230,24 @@ def bound_offered(snapshot: Snapshot, place: Context) -> Items:
 
 
 def unobserved_offered(snapshot: Snapshot, place: Context) -> Items:
-    """The declared data that no step observes yet."""
+    """The declared data that no step observes yet: first what is no index, what no step reads, what is declared last,
+    for most people write the outcome behind its predictors."""
     program = likely.program_at(snapshot, place)
     if program is None:
         return
     observed = {site.name for site in sites(program.steps, ObserveModel)}
-    for item in program.data:
+    read = _read(place)
+    for at, item in enumerate(program.data):
         if item.declared and item.name not in observed:
             text = data_text(item.type, item.numbers)
-            yield Completion(item.name, "data", text, rank=BEST, order=_seldom_observed(program, item))
+            order = (2 * _seldom_observed(program, item) + (item.name in read)) * len(program.data) - at
+            yield Completion(item.name, "data", text, rank=BEST, order=order)
+
+
+def _read(place: Context) -> frozenset[str]:
+    """The names that the lines of the program at a cursor read."""
+    lines = () if place.statement is None else units_of(place.statement)
+    return frozenset(name.text for line in lines for name in names_of(line.unit) if name.part == "value")
 
 
 def _seldom_observed(program: Program, data: DataName) -> int:

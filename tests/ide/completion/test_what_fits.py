@@ -1,0 +1,121 @@
+"""What would be an error is not offered, and what fits the types of data and latents comes first."""
+
+from __future__ import annotations
+
+import pytest
+
+from qvr_core.ide.completion.completion import complete
+from tests.ide.cases import LM, at, errors
+from tests.ide.judged import offered
+
+DATA = """\
+object Row, Group : FinSet _
+object Grade : {bad, fair, good}
+program p : Row -> Row
+    data right : Row -> Bool
+    data visits : Row -> Nat
+    data grade : Row -> Grade
+    data share : Row -> Real 1 [low=0.0, high=1.0]
+    data group : Row -> Group
+    data height : Row
+    data age : Row
+    sample m[g : Group] <- Normal(0.0, 1.0)
+"""
+
+
+def labels(line: str, below: str = "    return m\n") -> list[str]:
+    return [item.label for item in complete(*at(f"{DATA}{line}\n{below}"))]
+
+
+def test_what_is_summed_out_is_drawn_from_a_finite_set() -> None:
+    found = labels("    marginalize z[i : Row] : FinSet 2 <- $0")
+    assert found == ["Bernoulli", "Categorical", "OrderedLogistic"]
+    three = labels("    marginalize z[i : Row] : FinSet 3 <- $0")
+    assert three == ["Categorical", "OrderedLogistic", "Bernoulli"], "Bernoulli draws 0 or 1"
+    for family, code in (("Beta(1.0, 1.0)", "cannot-marginalize"), ("BetaBinomial(1, 1.0, 1.0)", "cannot-marginalize")):
+        text = f"    marginalize z[i : Row] : FinSet 2 <- {family}\n        observe right[i] <- Bernoulli(0.5 * z)\n"
+        assert code in [name for name, _ in errors(DATA + text + "    return m\n")], "why it is left out"
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "behind"),
+    [
+        ("right", {"Bernoulli", "Binomial"}, {"Normal", "StudentT", "Poisson", "Mixture"}),
+        ("visits", {"Poisson", "NegativeBinomial", "Binomial"}, {"Normal", "Bernoulli", "Gamma"}),
+        ("share", {"Beta", "LogitNormal", "Kumaraswamy"}, {"Normal", "Bernoulli", "Poisson", "Gamma"}),
+    ],
+)
+def test_data_are_drawn_from_families_of_their_type(name: str, first: set[str], behind: set[str]) -> None:
+    found = labels(f"    observe {name}[i : Row] <- $0")
+    assert max(map(found.index, first)) < min(map(found.index, behind))
+
+
+def test_labels_are_drawn_from_families_of_finite_sets_only() -> None:
+    assert labels("    observe grade[i : Row] <- $0") == ["Categorical", "OrderedLogistic"]
+
+
+def test_data_of_any_number_have_all_families() -> None:
+    found = labels("    observe height[i : Row] <- $0")
+    assert found[0] == "Normal"
+    assert {"Bernoulli", "Poisson", "Mixture"} <= set(found)
+
+
+def test_labels_and_outcomes_stand_last_in_a_formula() -> None:
+    use = "    observe right[i : Row] <- Bernoulli(logits=eta[i])\n    return m\n"
+    found = labels("    let eta[i : Row] = $0", use)
+    places = [found.index(name) for name in ("m[group[i]]", "age[i]", "right[i]", "group[i]", "grade[i]")]
+    assert max(places[:2]) < min(places[2:])
+    assert "p" not in found, "a program that reads itself"
+
+
+def test_an_index_is_of_the_set_of_its_axis() -> None:
+    assert labels("    observe height[i : Row] <- Normal(m[$0]") == ["group[i]"]
+    assert labels("    observe height[i : Row] <- Normal(age[$0]") == ["i"]
+    assert "group[i]" in labels("    observe height[i : Row] <- Normal(unknown[$0]", ""), "nothing is known of its axis"
+
+
+def test_options_that_cannot_stand_are_not_offered() -> None:
+    found = labels("    sample u[g : Group] <- Normal(0.0, 1.0) [$0]")
+    assert "auxiliary" not in found
+    assert "lengths" in found, "`visits` are counts"
+    begun = "    sample level[c : County] <- Normal(mu, tau) ["
+    assert "lengths" not in offered("statistics/radon", "sample level", begun)
+    guide = "program q : Row -> Row [guide=p]\n    sample e <- Normal(0.0, 1.0) [$0]\n    return e\n"
+    assert "auxiliary" in [item.label for item in complete(*at(f"{DATA}    return m\n{guide}"))]
+
+
+def test_what_is_declared_with_a_name_is_not_offered_to_it() -> None:
+    later = "let fine = y.h\nlet finer = fine\nlet other = tok_embed >> scan(cell)\n"
+    found = [item.label for item in complete(*at(LM + "let y = tok_embed >> $0\n" + later))]
+    assert not {"y", "fine", "finer"} & set(found)
+    assert {"lm_head", "other", "backbone"} <= set(found)
+    assert "backbone" not in offered("lstm_lm", "let states", "let states = tok_embed >> ")
+
+
+@pytest.mark.parametrize(
+    ("use", "first"),
+    [
+        ("Normal(0.0, s)", "HalfNormal"),
+        ("Normal(loc=0.0, sd=s)", "HalfNormal"),
+        ("Normal(0.0, s[group[i]])", "HalfNormal"),
+        ("Normal(s, 1.0)", "Normal"),
+        ("Bernoulli(s)", "Beta"),
+        ("Categorical(s)", "Dirichlet"),
+    ],
+)
+def test_a_prior_is_of_what_the_latent_is_used_as(use: str, first: str) -> None:
+    assert labels("    sample s <- $0", f"    observe height[i : Row] <- {use}\n    return m\n")[0] == first
+
+
+def test_cutpoints_are_ordered() -> None:
+    use = "    observe grade[i : Row] <- OrderedLogistic(age[i], s)\n    return m\n"
+    assert labels("    sample s : $0", use)[0] == "Ordered"
+    assert labels("    sample s : $0")[0] != "Ordered"
+
+
+def test_outcomes_come_before_what_is_read_and_before_indices() -> None:
+    read = "    observe right[i : Row] <- Bernoulli(logits=age[i] + m[group[i]])\n    return m\n"
+    found = labels("    observe $0", read)
+    assert "right" not in found
+    assert found.index("height") < found.index("age") < found.index("group")
+    assert labels("    observe $0")[0] == "age", "none is read: the last one declared"
