@@ -46,6 +46,13 @@ def shape_text(space: Space) -> str:
     return f"(B{length}, {'?' if isinstance(size, Linear) else int(size)})"
 
 
+def shapes_text(domain: Space, codomain: Space) -> str:
+    """The tensors on both sides of an arrow, and what their letters stand for."""
+    shapes = f"{shape_text(domain)} -> {shape_text(codomain)}"
+    letters = "`B`: rows of a batch" + (", `L`: positions of a sequence" if ", L" in shapes else "")
+    return f"Shapes: `{shapes}` ({letters})"
+
+
 def plate_shape(plate: Named | None, element: Named | None, *, rows: bool = True) -> str:
     """The tensor that the draws of a plate are: '(B, 8)' for scalars, '(B, 20, 3)' for vectors.
 

@@ -37,6 +37,7 @@ from qvr_core.semantics.types.model.arrows import (
     Position,
     Ref,
     Scan,
+    Sort,
 )
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -51,7 +52,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
 )
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, factors_of, item_of
-from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, walk
+from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, sites, walk
 from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FamilyHeader
 from qvr_core.syntax.tree.steps import LetStep
@@ -112,6 +113,7 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
     return prose(
         Code(f"{name} : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"),
         documentation(snapshot, symbol),
+        "`=>`: it computes its result and draws nothing." if arrow.sort is Sort.DETERMINISTIC else "",
         _kind(arrow),
         _widths(arrow.domain, arrow.codomain),
         _pipeline(arrow),
@@ -168,8 +170,7 @@ def _kind(arrow: Arrow) -> str:
 
 
 def _widths(domain: Named, codomain: Named) -> Prose:
-    shapes = f"`{arrows.shape_text(domain.space)} -> {arrows.shape_text(codomain.space)}`"
-    return prose(f"{space_text(domain)} to {space_text(codomain)}", f"Shapes: {shapes}")
+    return prose(f"{space_text(domain)} to {space_text(codomain)}", arrows.shapes_text(domain.space, codomain.space))
 
 
 def _pipeline(arrow: Arrow) -> Prose:
@@ -208,24 +209,24 @@ def _replicated(snapshot: Snapshot, family: Replicated) -> Prose:
 
 def program_text(snapshot: Snapshot, program: Program) -> Prose:
     """A program: type, sites, data names, parameters, density."""
-    sites = {"sample": list[str](), "observe": list[str](), "predict": list[str](), "marginalize": list[str]()}
+    drawn_by = {"sample": list[str](), "observe": list[str](), "predict": list[str](), "marginalize": list[str]()}
     for step in all_steps(program.steps):
         match step:
             case SampleModel(site=site):
-                sites["sample"].append(site.name)
+                drawn_by["sample"].append(site.name)
             case ObserveModel(site=site):
-                sites["observe"].append(site.name)
+                drawn_by["observe"].append(site.name)
             case PredictModel(site=site):
-                sites["predict"].append(site.name)
+                drawn_by["predict"].append(site.name)
             case MarginalizeModel(site=site):
-                sites["marginalize"].append(site.name)
+                drawn_by["marginalize"].append(site.name)
             case _:
                 pass
     drawn = "Latent" if program.guidance is None else "Draws"
     words = {"sample": drawn, "observe": "Observed", "predict": "Predicted", "marginalize": "Summed out"}
     listed = [
         f"{words[kind]}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}"
-        for kind, names in sites.items()
+        for kind, names in drawn_by.items()
         if names
     ]
     data = ", ".join(f"`{item.name}`" for item in program.data)
@@ -270,8 +271,11 @@ def _rows(program: Program) -> str:
     gives = " and ".join(
         f"`{label or name}`" + (f" (`{types[name]}`)" if types.get(name) else "") for label, name in program.returns
     )
-    rows = f"`{_declared_type(program)}` names the set of its rows: one row of data for each element."
-    return f"{rows} What it returns is {gives or 'nothing'}, whatever stands behind the arrow."
+    seen = list(dict.fromkeys(f"`{site.name}`" for site in sites(program.steps, ObserveModel)))
+    model = f"A model of {' and '.join(seen)}." if seen else "A model that observes no data."
+    own = program.declared_domain.written
+    rows = f"`{_declared_type(program)}`: its data have one row for each element of `{own}`."
+    return f"{model} {rows} It returns {gives or 'nothing'}, whatever stands behind the arrow."
 
 
 def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
@@ -355,12 +359,12 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
     shape = f"Shape: `{drawn_as}`" if (space is not None or plate is not None) and drawn_as != "()" else ""
     return prose(
         head,
-        f"{role} · {drawn}" + (f" · {space_text(space)}" if space is not None else ""),
+        f"{role} · {drawn}" + (f" · {words if words and plate is None else space_text(space)}" if space else ""),
         shape,
         f"One draw per element of {space_text(plate)}." if plate is not None else "",
         chain_note(site),
         support,
-        density or ("" if role == PREDICTED else "Its log density is computed exactly."),
+        density or ("" if role == PREDICTED else "Its log density is exact, not estimated from samples."),
         "Drawn anew in each row of the batch." if rows and site.row_local and plate is not None else "",
     )
 

@@ -33,6 +33,7 @@ from qvr_core.ide.language_words import (
     option_text,
     sentence,
 )
+from qvr_core.ide.names import names_of
 from qvr_core.ide.operators import arrow_of, operator_text, sign_text
 from qvr_core.ide.prose import Code, Comment, Heading, Prose, prose
 from qvr_core.ide.reading import data_words, let_words
@@ -45,7 +46,7 @@ from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.display import space_text, structure
-from qvr_core.semantics.types.model.arrows import Arrow, Scan
+from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan
 from qvr_core.semantics.types.model.file import ObjectModel
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
@@ -186,7 +187,8 @@ def _bound(snapshot: Snapshot, found: Found) -> Prose:
     for step in all_steps(program.steps):
         text = _step(step, name, program.uses_input)
         if text:
-            return prose(text[:1], Comment(_beside(snapshot, found)), _line(found), text[1:])
+            made = _computed(found, program) if isinstance(step, LetModel) else ""
+            return prose(text[:1], Comment(_beside(snapshot, found)), _line(found), text[1:], made)
     return prose(f"`{name}`: {found.symbol.kind}")
 
 
@@ -205,7 +207,7 @@ def _shield(snapshot: Snapshot, program: str, name: str) -> str:
     graph = dependence_graph(found, model)
     around = blanket(graph, name) if is_site(graph, name) else ()
     named = ", ".join(f"`{each}`" for each in around)
-    return f"Markov blanket: {named} (given these, nothing else tells more of it)" if around else ""
+    return f"Markov blanket: {named} (given these, the rest tells nothing more about it)" if around else ""
 
 
 def _step(step: StepModel, name: str, rows: bool) -> Prose:
@@ -273,6 +275,22 @@ def _missing(users: Sequence[Program], name: str) -> Iterator[str]:
         for site in sites(program.steps, ObserveModel):
             if site.name == name and site.missing is not None:
                 yield site.missing.how
+
+
+MOST_READ = 8
+
+
+def _computed(found: Found, program: Program) -> str:
+    """What the line of a let reads: it is neither data nor a latent."""
+    bound = bindings(found.statement)
+    placed = bound.get(found.symbol.name, (None,))[0]
+    if placed is None:
+        return ""
+    known = {*bound, *(item.name for item in program.data), *(item.name for item in program.inputs)}
+    uses = [each.text for each in names_of(placed.unit) if each.part == "value"]
+    read = [name for name in dict.fromkeys(uses) if name in known and name != found.symbol.name]
+    shown = ", ".join(f"`{name}`" for name in read[:MOST_READ]) + (", …" if len(read) > MOST_READ else "")
+    return f"Computed from {shown}: neither data nor a latent." if read else ""
 
 
 def _label_text(snapshot: Snapshot, symbol: Symbol) -> str:
@@ -360,8 +378,18 @@ def _combinator(snapshot: Snapshot, found: Found) -> Prose:
         return general
     typed = Code(f"{found.symbol.name} : {here.domain.written} {here.sort.value} {here.codomain.written}")
     note = scan_note(here) if isinstance(here, Scan) else ""
-    shapes = f"Shapes: `{arrows.shape_text(here.domain.space)} -> {arrows.shape_text(here.codomain.space)}`"
-    return prose(typed, note, shapes, general)
+    shapes = arrows.shapes_text(here.domain.space, here.codomain.space)
+    return prose(typed, note, _branches(here) if isinstance(here, Fan) else "", shapes, general)
+
+
+def _branches(fan: Fan) -> str:
+    """What the branches read and give, in words."""
+    if len(fan.branches) < 2:
+        return ""
+    gives = ", then ".join(f"`{branch.codomain.written}`" for branch in fan.branches[:MOST_READ])
+    more = ", …" if len(fan.branches) > MOST_READ else ""
+    reads = f"Each of its {len(fan.branches)} branches reads the same `{fan.domain.written}`."
+    return f"{reads} The result has one part for each of them, in order: {gives}{more}."
 
 
 def _instance(root: Arrow, found: Found) -> Arrow | None:

@@ -74,7 +74,8 @@ KEYWORDS = {
         ),
         Keyword(
             "marginalize",
-            "A discrete latent that is not sampled: its block counts for each of its values, summed exactly.",
+            "A latent that is summed out, not sampled: the likelihood of its block is averaged over its values, "
+            "weighted by their probabilities.",
             "marginalize z : K <- Categorical(weights)\n    observe y <- Normal(mu[z], 1.0)",
         ),
         Keyword("score", "Adds a number to the log joint density.", "score penalty = -0.5 * sum(w * w)"),
@@ -84,7 +85,7 @@ KEYWORDS = {
                 "let eta[i : Row] = sum(beta[f] * x[i, f] for f : Feature)"),
         Keyword("if", "Leaves out the elements for which the condition does not hold.",
                 "let n[s : State] = sum(w[i] for i : Row if state[i] == s)"),
-        Keyword("from", "The first elements of a step that reads earlier ones, which have none before them.",
+        Keyword("from", "Where a step that reads its own earlier elements begins: the first have none before them.",
                 "sample h[t : Time] <- Normal(phi * h[t - 1], s) from Normal(0.0, s0)"),
         Keyword(
             "FinSet",

@@ -43,6 +43,10 @@ def markdown(text: str) -> str:
         ("sample $0h", ["h : Hidden", "latent", "from `backbone`", "(B, 128)"]),
         ("observe next_t$0oken", ["next_token : Token", "observed", "(B,)"]),
         ("lm_head($0h)", ["h : Hidden"]),
+        ("morphism tok_emb$0ed", ["`=>`: it computes its result", "(`B`: rows of a batch)"]),
+        ("sc$0an(cell)", ["(`B`: rows of a batch, `L`: positions of a sequence)"]),
+        ("sample $0h", ["from `backbone` · 128 numbers"]),
+        ("observe next_t$0oken", ["observed · from `lm_head` · one token", "exact, not estimated from samples"]),
         ("ro$0le=embed", ["What kind of arrow this is", "Default: kernel"]),
         ("sca$0le=0.1", ["standard deviation", "Default: 1.0", "above 0"]),
         ("~ Cate$0gorical", ["Categorical(probs)", "probabilities that sum to 1"]),
@@ -243,3 +247,10 @@ def test_weights_with_a_prior_are_latent_numbers() -> None:
     said = markdown(text.replace("morphism w", "morphism $0w"))
     assert "3 latent numbers, each drawn from `Normal(0, 1)`" in said and "parameters" not in said
     assert "Latent: `w`" in markdown(text.replace("program p", "program $0p"))
+
+
+def test_the_branches_of_a_fan_are_told_in_words() -> None:
+    found = markdown(LM + "let two = f$0an(tok_embed, backbone)\n")
+    assert "Each of its 2 branches reads the same `Seq Token`" in found
+    assert "one part for each of them, in order:" in found
+    assert "branches" not in markdown(LM + "let one = f$0an(tok_embed)\n")

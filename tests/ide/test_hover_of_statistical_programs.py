@@ -47,3 +47,31 @@ def test_a5_nothing_is_said_of_rows_of_a_batch(word: str) -> None:
 def test_a5_a_draw_has_the_shape_of_its_plate_by_number_or_by_name() -> None:
     assert "`(8,)`" in said("sample u") and "shape" not in said("sample tau")
     assert "`(Row,)`" in said("sample w")
+
+
+def test_a_let_is_computed_from_what_its_line_reads() -> None:
+    assert "Computed from `u`, `school`, `x`, `v`, `w`: neither data nor a latent." in said("let eta")
+    assert "Computed from `tau`: neither data nor a latent." in said("let c")
+    assert "Computed from" not in said("sample u") + said("data x") + said("observe y")
+
+
+def test_a_program_is_a_model_of_what_it_observes() -> None:
+    text = said("program p")
+    assert "A model of `y`. `Row -> Row`: its data have one row for each element of `Row`." in text
+    assert "It returns `u` (`School`)" in text
+
+
+def test_what_is_summed_out_and_what_is_missing_is_told_in_words() -> None:
+    steps = "    marginalize z[i : Row] : Pair <- Bernoulli(0.5)\n        observe y[i : Row] <- Normal(z[i], tau)"
+    steps += " [missing=drop]"
+    lines = TEXT.replace("    observe y[i : Row] <- Normal(eta[i], c)", steps).splitlines()
+    snapshot = Analyzer("\n".join(lines)).snapshot()
+
+    def told(word: str) -> str:
+        line = next(at for at, text in enumerate(lines) if word in text)
+        found = hover(snapshot, Cursor(line, lines[line].index(word)))
+        assert found is not None
+        return str(found.content)
+
+    assert "averaged over its values, weighted by their probabilities" in told("marginalize")
+    assert "without this option they are an error" in told("missing")

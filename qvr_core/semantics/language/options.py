@@ -19,8 +19,9 @@ MEANINGS: Mapping[str, str] = {
     "interval": "The value t is known to lie in (t, interval]; where both are equal it is known, ∞ leaves it open.",
     "truncate_lower": "Only values from here on are seen: the density is divided by their probability.",
     "truncate_upper": "Only values up to here are seen: the density is divided by their probability.",
-    "missing": "What becomes of cells without a value. `impute`: each is estimated with the rest, a latent under the "
-    "name of the step (discrete ones are summed out). `drop`: they do not count.",
+    "missing": "What becomes of cells without a value; without this option they are an error. `impute`: each is "
+    "estimated with the rest, a latent under the name of the step (discrete ones are summed out). `drop`: they do not "
+    "count.",
     "noncentred": "Sampled as a standardised value, then scaled and shifted: easier for NUTS where groups have few "
     "data. The model stays the same: its density, the name and the values that are reported.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
