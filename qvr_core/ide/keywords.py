@@ -85,7 +85,7 @@ KEYWORDS = {
                 "let eta[i : Row] = sum(beta[f] * x[i, f] for f : Feature)"),
         Keyword("if", "Leaves out the elements for which the condition does not hold.",
                 "let n[s : State] = sum(w[i] for i : Row if state[i] == s)"),
-        Keyword("from", "Where a step that reads its own earlier elements begins: the first have none before them.",
+        Keyword("from", "The first elements of a step that reads earlier ones: before them there is nothing to read.",
                 "sample h[t : Time] <- Normal(phi * h[t - 1], s) from Normal(0.0, s0)"),
         Keyword(
             "FinSet",

@@ -84,10 +84,17 @@ def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
 def gathers(
     known: Mapping[str, Known], indices: Sequence[tuple[str, str]], wanted: str | None
 ) -> Iterator[tuple[str, str]]:
-    """`county[i]` and its type: values that are elements of a set, at the indices in sight."""
+    """`county[i]` and its type: values that are elements of a set, at the indices in sight; of several axes at the
+    first index of each."""
     for value, (over, text, element) in known.items():
-        if element is not None and element == wanted and len(over) == 1:
+        if element is None or element != wanted or not over:
+            continue
+        if len(over) == 1:
             yield from ((f"{value}[{index}]", text) for index, own in indices if own == over[0])
+            continue
+        chosen = [next((index for index, own in indices if own == axis), None) for axis in over]
+        if all(chosen):
+            yield f"{value}[{', '.join(filter(None, chosen))}]", text
 
 
 def indexed_offered(snapshot: Snapshot, place: Context) -> Items:

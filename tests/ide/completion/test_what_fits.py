@@ -74,6 +74,22 @@ def test_an_index_is_of_the_set_of_its_axis() -> None:
     assert "group[i]" in labels("    observe height[i : Row] <- Normal(unknown[$0]", ""), "nothing is known of its axis"
 
 
+def test_an_index_may_have_several_of_its_own_or_none() -> None:
+    text = """\
+object Row, Day : FinSet _
+object Group : FinSet 2
+program p : Row -> Row
+    data at : Row * Day -> Group
+    data one : Group
+    sample m[g : Group] <- Normal(0.0, 1.0)
+    marginalize z : Group <- Categorical([0.5, 0.5])
+        observe y[i : Row, d : Day] <- Normal(m[$0], 1.0)
+    return m
+"""
+    found = [item.label for item in complete(*at(text))]
+    assert found == ["at[i, d]", "z"], "`one` is a number for each group"
+
+
 def test_options_that_cannot_stand_are_not_offered() -> None:
     found = labels("    sample u[g : Group] <- Normal(0.0, 1.0) [$0]")
     assert "auxiliary" not in found
