@@ -395,8 +395,9 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case _ if bracket is not None and (offered := over_offered(snapshot, place, bracket)) is not None:
             yield from offered
         case _ if bracket is not None and indexed_name(place, bracket) is not None:
-            yield from indices_offered(snapshot, place, bracket)
-            if axis_of(snapshot, place, bracket) is None:
+            own = list(indices_offered(snapshot, place, bracket))
+            yield from own
+            if not own or axis_of(snapshot, place, bracket) is None:
                 yield from (replace(item, rank=max(item.rank, PLAIN)) for item in _arithmetic(snapshot, place))
         case "let" | "score":
             if _seen(place, "EQUAL"):

@@ -90,6 +90,10 @@ program p : Row -> Row
     assert found == ["at[i, d]", "z"], "`one` is a number for each group"
 
 
+def test_where_nothing_is_known_to_be_an_index_all_values_are_offered() -> None:
+    assert {"m", "group", "age"} <= set(labels("    let c = m[$0]"))
+
+
 def test_options_that_cannot_stand_are_not_offered() -> None:
     found = labels("    sample u[g : Group] <- Normal(0.0, 1.0) [$0]")
     assert "auxiliary" not in found
