@@ -153,7 +153,7 @@ ORDERED_LOGISTIC = RuntimeFamily(
         ),
         CATEGORIES,
         "discrete",
-        "an ordered category by the interval of cutpoints that predictor plus noise falls into",
+        "an ordered category by the interval of cutpoints that predictor plus logistic noise falls into",
     ),
     ordered_logistic_log_prob,
     draw=ordered_logistic_draw,
