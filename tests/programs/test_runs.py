@@ -19,7 +19,7 @@ from tests.programs.programs import NAMES
 from tests.programs.tables import STATISTICS
 
 SETTINGS = tomllib.loads((STATISTICS / "qvr.toml").read_text(encoding="utf-8"))
-LENGTHS = {"nuts": ["--warmup", "300", "--samples", "400"], "svi": ["--steps", "1500"]}
+LENGTHS = {"nuts": ["--warmup", "1000", "--samples", "1000"], "svi": ["--steps", "1500"]}
 
 
 def algorithm(name: str) -> str:
@@ -53,4 +53,4 @@ def test_a_program_is_fitted(name: str, tmp_path: Path) -> None:
         assert last["losses"]["mean_of_last"] < last["losses"]["first"]
     else:
         assert not [warning for warning in last.get("warnings", ()) if re.search("not mixed", warning)]
-        assert last["divergences"] <= 12  # of 1,600
+        assert last["divergences"] <= 40  # of 4,000
