@@ -177,6 +177,26 @@ def test_what_a_recursion_starts_from_need_not_exist_where_its_chain_has_no_such
         assert float(found) == pytest.approx(float(wanted), abs=1e-10)
 
 
+def test_two_sets_of_other_sizes_may_have_the_same_lengths() -> None:
+    body = """
+    sample a[g : Subject, r : Row] <- Normal(0.0, 1.0) [lengths=n]
+    sample b[g : Subject, t : Time] <- Normal(1.0, 1.0) [lengths=n]
+    let twice[g : Subject, t : Time] = 2.0 * b[g, t]
+    sample c[r : Row] <- Normal(0.0, 2.0) [lengths=2]
+    sample d[t : Time] <- Normal(0.0, 3.0) [lengths=2]
+    return d
+"""
+    model = made(body)
+    given = {"a": doubles([[0.1, 0.2, NAN], [0.3, 0.4, 0.5]]), "b": doubles([[0.6, 0.7, NAN, NAN], [0.8, 0.9, 1.0, NAN]]),
+             "c": doubles([0.2, 0.4, NAN]), "d": doubles([0.1, 0.3, NAN, NAN])}  # fmt: skip
+    spread = {"a": (0.0, 1.0), "b": (1.0, 1.0), "c": (0.0, 2.0), "d": (0.0, 3.0)}
+    run = model.run(None, condition({"n": torch.tensor([2, 3])}), substitute(given), keep({"twice"}))
+    exact = sum(stats.norm.logpdf(value[~value.isnan()], *spread[name]).sum() for name, value in given.items())
+    assert float(run.log_joint()) == pytest.approx(exact, abs=1e-9)
+    assert run.kept["twice"].isnan().squeeze().tolist() == given["b"].isnan().tolist()
+    assert run.output.isnan().squeeze().tolist() == [False, False, True, True]  # pyright: ignore
+
+
 def test_a_single_chain_takes_a_number() -> None:
     body = """
     sample h[t : Time] <- Normal(h[t - 1], 1.0) [lengths=2] from Normal(0.0, 1.0)

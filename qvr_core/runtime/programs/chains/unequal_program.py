@@ -8,14 +8,14 @@ from functools import cached_property
 
 from qvr_core.arrays.engine import is_tensor
 from qvr_core.runtime.programs.arithmetic import Evaluate, compile_expr
-from qvr_core.runtime.programs.chains.lengths import Lengths
+from qvr_core.runtime.programs.chains.lengths import Existing, Lengths
 from qvr_core.runtime.programs.chains.unequal import UnequalSite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.semantics.arithmetic.broadcasting import axes
-from qvr_core.semantics.programs.chains.ragged_reads import Counted, counted, lengths_text, looked_up
+from qvr_core.semantics.programs.chains.ragged_reads import Counted, counted, looked_up
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import all_steps
@@ -45,7 +45,7 @@ class UnequalNames:
         self.sites = list(sites)
         self.predicted = predicted
         self.known: Mapping[str, Counted] = counted(program) if self.sites else {}
-        self.lengths: dict[str, Lengths] = {site.lengths.written: site.lengths for site in self.sites}
+        self.lengths: dict[str, Lengths] = {site.name: site.lengths for site in self.sites}
 
     name = None
 
@@ -62,19 +62,29 @@ class UnequalNames:
         for site in self.sites:
             site.finish(frame)
         for name, one in self.known.items():
-            cell, lengths = frame.bound.get(name), self.lengths.get(lengths_text(one.lengths))
+            cell, lengths = frame.bound.get(name), self._lengths(one)
             if cell is not None and lengths is not None and is_tensor(cell.value):
                 lead = int(cell.rows)
                 frame.bound[name] = Cell(lengths(frame).blank(cell.value, lead), cell.rows)
 
+    def _lengths(self, one: Counted) -> Lengths | None:
+        """Of its step; of states that are summed out, those of a step with the same ones."""
+        alike = (lengths for lengths in self.lengths.values() if lengths.written == one.written)
+        return self.lengths.get(one.step) or next(alike, None)
+
+    def _exist(self, name: str, frame: Frame) -> Existing:
+        lengths = self._lengths(self.known[name])
+        assert lengths is not None, name
+        return lengths(frame)
+
     def _check(self, place: LookedUp, frame: Frame) -> None:
         if place.reader in self.predicted and not frame.request.predicting:
             return
-        there = self.lengths[lengths_text(self.known[place.name].lengths)](frame).there
+        there = self._exist(place.name, frame).there
         frame.bound[_there(place.name)] = Cell(there.long().reshape(*there.shape, *(1,) * place.behind), False)
         found = place.there(frame).value
         if place.whole:
-            own = self.lengths[lengths_text(self.known[place.reader].lengths)](frame).there[..., place.start or 0]
+            own = self._exist(place.reader, frame).there[..., place.start or 0]
             found = (found != 0) | ~own.reshape(*own.shape, *(1,) * (found.ndim - own.ndim))
         if not bool(found.all()):
             at = (found == 0).nonzero()[0].tolist()[: found.ndim - place.behind]

@@ -47,9 +47,11 @@ Guard = tuple[str, str, tuple[str, ...]]
 
 @immutable
 class Counted:
-    """A name that has only the first elements along its last index: their number, and how many indices it has."""
+    """A name that has only the first elements along its last index: their number, how many indices it has, and the
+    step that says so, its own or the one whose elements a let reads."""
 
     name: str
+    step: str
     lengths: Expr
     rank: int
     origin: Origin
@@ -89,7 +91,7 @@ def counted(program: Program) -> dict[str, Counted]:
         lengths = None if isinstance(step, LetModel | ScoreModel | ParamModel) else step.site.lengths
         if lengths is not None and not isinstance(step, LetModel | ScoreModel | ParamModel):
             site = step.site
-            found[site.name] = Counted(site.name, lengths, len(_indices(step)), site.origin)
+            found[site.name] = Counted(site.name, site.name, lengths, len(_indices(step)), site.origin)
     lets = [step for step in all_steps(program.steps) if isinstance(step, LetModel) and step.indexed is not None]
     more = dict(found)
     while more:
@@ -104,8 +106,8 @@ def _inherited(step: LetModel, known: Mapping[str, Counted]) -> Iterator[tuple[s
     own = tuple(index.name for index in step.indexed.indices)
     for read in reads(step, known):
         if read.along == own and not _guarded(read, known[read.name]):
-            lengths = known[read.name].lengths
-            yield from ((name, Counted(name, lengths, len(own), step.origin)) for name in step.names)
+            there = known[read.name]
+            yield from ((name, Counted(name, there.step, there.lengths, len(own), step.origin)) for name in step.names)
             return
 
 
