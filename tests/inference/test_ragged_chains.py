@@ -187,8 +187,12 @@ def test_two_sets_of_other_sizes_may_have_the_same_lengths() -> None:
     return d
 """
     model = made(body)
-    given = {"a": doubles([[0.1, 0.2, NAN], [0.3, 0.4, 0.5]]), "b": doubles([[0.6, 0.7, NAN, NAN], [0.8, 0.9, 1.0, NAN]]),
-             "c": doubles([0.2, 0.4, NAN]), "d": doubles([0.1, 0.3, NAN, NAN])}  # fmt: skip
+    given = {
+        "a": doubles([[0.1, 0.2, NAN], [0.3, 0.4, 0.5]]),
+        "b": doubles([[0.6, 0.7, NAN, NAN], [0.8, 0.9, 1.0, NAN]]),
+        "c": doubles([[0.2, 0.4, NAN]])[0],
+        "d": doubles([[0.1, 0.3, NAN, NAN]])[0],
+    }
     spread = {"a": (0.0, 1.0), "b": (1.0, 1.0), "c": (0.0, 2.0), "d": (0.0, 3.0)}
     run = model.run(None, condition({"n": torch.tensor([2, 3])}), substitute(given), keep({"twice"}))
     exact = sum(stats.norm.logpdf(value[~value.isnan()], *spread[name]).sum() for name, value in given.items())
