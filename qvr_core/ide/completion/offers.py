@@ -176,8 +176,8 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
             rank=GOOD if fitting == FITS else OTHER,
             order=likely.order(family.name, first),
         )
-    # it is written with Normals
-    fitting = fit(FAMILIES["Normal"])
+    # its components are offered with any number as their support
+    fitting = fit(next(family for family in FAMILIES.values() if family.support.kind == "real" and not family.event))
     if fitting == NEVER:
         return
     rank = GOOD if fitting == FITS else OTHER
