@@ -40,6 +40,8 @@ class LiveWorker:
         """By number the questions that wait."""
         self._dropping: dict[int, asyncio.TimerHandle] = {}
         """Those that were dropped, until the process says so."""
+        self._given_up: asyncio.subprocess.Process | None = None
+        """The last process that was ended because it did not drop a question."""
         self._ready = False
         """Whether the process has loaded what it needs: until then it hears nothing."""
         self._retiring: asyncio.TimerHandle | None = None
@@ -60,9 +62,17 @@ class LiveWorker:
         or where it has ended, TimeoutError where it takes too long; cancelled, it leaves the process to the next
         question."""
         self._stay()
+        while True:
+            process = await self._running()
+            try:
+                return await self._answered(process, asked, tell)
+            except ConnectionResetError:
+                if process is not self._given_up:
+                    raise
+
+    async def _answered(self, process: asyncio.subprocess.Process, asked: Asked, tell: Tell) -> Drawn:
         self._number += 1
         number = self._number
-        process = await self._running()
         answer: asyncio.Future[Drawn] = asyncio.get_running_loop().create_future()
         self._asked[number] = (tell, answer)
         try:
@@ -70,7 +80,8 @@ class LiveWorker:
                 self._send(process, Line(asked=asked.model_copy(update={"number": number})))
                 return await answer
         except (TimeoutError, OSError):
-            self.kill()
+            if process is self._process:
+                self.kill()
             raise
         except asyncio.CancelledError:
             self._drop(number)
@@ -94,7 +105,12 @@ class LiveWorker:
         with contextlib.suppress(OSError):
             self._send(process, Line(drop=number))
         if self._ready:
-            self._dropping[number] = asyncio.get_running_loop().call_later(DROPPED, self.kill)
+            self._dropping[number] = asyncio.get_running_loop().call_later(DROPPED, self._give_up)
+
+    def _give_up(self) -> None:
+        """End a process that does not drop a question; another one answers those that wait."""
+        self._given_up = self._process
+        self.kill()
 
     # ------------------------------------------------------------ the process
 

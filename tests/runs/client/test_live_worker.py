@@ -150,3 +150,19 @@ async def test_what_cannot_be_sampled_is_the_answer(
     drawn = await worker.ask(posterior(tmp_path, text, **settings).model_copy(update={"budget": 0.5}))
     assert drawn.summary is None and drawn.problem is not None and why in drawn.problem
     await worker.close()
+
+
+async def test_a_question_behind_one_that_is_dropped_too_late_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = LiveWorker(sys.executable, patience=HANG)
+    await worker.ask(asked(tmp_path, draws=10))
+    first = worker.pid
+    monkeypatch.setattr("qvr_core.runs.client.live.DROPPED", 0.0)
+    dropped = asyncio.create_task(worker.ask(asked(tmp_path, draws=20)))
+    await asyncio.sleep(NAP)
+    dropped.cancel()
+    found = await worker.ask(asked(tmp_path, draws=30))
+    assert found.summary is not None and found.summary.draws == 30
+    assert worker.pid != first
+    await worker.close()
