@@ -40,12 +40,19 @@ class LookedUp:
 class UnequalNames:
     """The names of a program that have lengths, in one execution after another."""
 
-    def __init__(self, program: Program, sites: Collection[UnequalSite], predicted: Collection[str]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        sites: Collection[UnequalSite],
+        hidden: Mapping[str, Lengths],
+        predicted: Collection[str],
+    ) -> None:
+        """`hidden` has the lengths of states that are summed out, by name."""
         self.program = program
         self.sites = list(sites)
         self.predicted = predicted
         self.known: Mapping[str, Counted] = counted(program) if self.sites else {}
-        self.lengths: dict[str, Lengths] = {site.name: site.lengths for site in self.sites}
+        self.lengths: dict[str, Lengths] = {site.name: site.lengths for site in self.sites} | dict(hidden)
 
     name = None
 
@@ -62,20 +69,13 @@ class UnequalNames:
         for site in self.sites:
             site.finish(frame)
         for name, one in self.known.items():
-            cell, lengths = frame.bound.get(name), self._lengths(one)
-            if cell is not None and lengths is not None and is_tensor(cell.value):
+            cell = frame.bound.get(name)
+            if cell is not None and is_tensor(cell.value):
                 lead = int(cell.rows)
-                frame.bound[name] = Cell(lengths(frame).blank(cell.value, lead), cell.rows)
-
-    def _lengths(self, one: Counted) -> Lengths | None:
-        """Of its step; of states that are summed out, those of a step with the same ones."""
-        alike = (lengths for lengths in self.lengths.values() if lengths.written == one.written)
-        return self.lengths.get(one.step) or next(alike, None)
+                frame.bound[name] = Cell(self.lengths[one.step](frame).blank(cell.value, lead), cell.rows)
 
     def _exist(self, name: str, frame: Frame) -> Existing:
-        lengths = self._lengths(self.known[name])
-        assert lengths is not None, name
-        return lengths(frame)
+        return self.lengths[self.known[name].step](frame)
 
     def _check(self, place: LookedUp, frame: Frame) -> None:
         if place.reader in self.predicted and not frame.request.predicting:

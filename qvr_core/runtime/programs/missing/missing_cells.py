@@ -79,7 +79,9 @@ class MissingCells:
         inner = [site for block in self.marginals.values() for site in block.observed()]
         later = [step.site for step in self.steps if isinstance(step, Later)]
         found = [site for site in (*self.sites.values(), *inner, *later) if isinstance(site, UnequalSite)]
-        return UnequalNames(self.program, found, self.predicted)
+        chains = [block for block in self.marginals.values() if isinstance(block, HiddenChain)]
+        hidden = {chain.name: chain.lengths for chain in chains if chain.lengths is not None}
+        return UnequalNames(self.program, found, hidden, self.predicted)
 
     def prepare_gaps(self, frame: Frame) -> None:
         """Before any step runs: what is missing, and what fills it."""
