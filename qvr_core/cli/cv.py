@@ -11,6 +11,8 @@ from qvr_core.cli.files import write_out
 
 if TYPE_CHECKING:
     from qvr_core.runs.figures.refitted import Refits
+    from qvr_core.runs.record.store import RunDirectory
+    from qvr_core.runs.worker.refits import Watch
 
 app = typer.Typer(add_completion=False)
 WORST = 5
@@ -38,12 +40,12 @@ def cv(
 
     plan = Plan(10 if folds is None and by is None else folds, by)
 
-    def wanted(run: Any, watch: Any) -> Refits:
+    def refits_of(run: RunDirectory, watch: Watch) -> Refits:
         from qvr_core.runs.worker.refits import cross_validate
 
         return cross_validate(run, plan, again=again, watch=watch)
 
-    run, refits = refitted(run_id, wanted)
+    run, refits = refitted(run_id, refits_of)
     if as_json:
         write_out(json.dumps(_content(run.run_id, refits), ensure_ascii=False, indent=1) + "\n")
     else:

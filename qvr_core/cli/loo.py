@@ -12,6 +12,8 @@ from qvr_core.cli.files import write_out
 if TYPE_CHECKING:
     from qvr_core.runs.figures.loo import Loo
     from qvr_core.runs.figures.refitted import Refits
+    from qvr_core.runs.record.store import RunDirectory
+    from qvr_core.runs.worker.refits import Watch
 
 app = typer.Typer(add_completion=False)
 
@@ -26,7 +28,7 @@ def loo(
     """Leave each observation out of a run: expected log predictive density by PSIS-LOO, exact where it is refitted."""
     from qvr_core.cli.written.refitting import refitted
 
-    def wanted(run: Any, watch: Any) -> tuple[Loo, Refits | None]:
+    def estimate(run: RunDirectory, watch: Watch) -> tuple[Loo, Refits | None]:
         from qvr_core.runs.figures.refitted import asked_by, with_refits
         from qvr_core.runs.worker.refits import exact_loo, loo_of_run
 
@@ -34,7 +36,7 @@ def loo(
             return exact_loo(run, again=again, watch=watch)
         return with_refits(loo_of_run(run), run, asked_by(run)), None
 
-    run, (found, refits) = refitted(run_id, wanted)
+    run, (found, refits) = refitted(run_id, estimate)
     if as_json:
         write_out(json.dumps(_content(run.run_id, found), ensure_ascii=False, indent=1) + "\n")
     else:
@@ -45,12 +47,12 @@ def _content(run_id: str, found: Loo) -> dict[str, Any]:
     from qvr_core.cli.written.refitting import number
 
     rows = [
-        {"name": name, "elpd": number(elpd), "pareto_k": number(k), "exact": k == float("-inf") and found.exact > 0}
+        {"name": name, "elpd": number(elpd), "pareto_k": number(k), "exact": name in found.exact}
         for name, elpd, k in zip(found.names, found.elpd.tolist(), found.k.tolist(), strict=True)
     ]
     return {
         "run_id": run_id, "elpd": number(found.total), "se": number(found.se),
-        "p": number(float(found.parameters.sum())), "refitted": found.exact, "bad": len(found.bad),
+        "p": number(float(found.parameters.sum())), "refitted": len(found.exact), "bad": len(found.bad),
         "good_k": found.good, "observations": rows,
     }  # fmt: skip
 
@@ -63,7 +65,7 @@ def _show(run_id: str, found: Loo, refits: Refits | None) -> None:
     from qvr_core.syntax.printable import printable
 
     out = console()
-    how = f"{found.exact} refitted, the others by PSIS" if found.exact else "by PSIS"
+    how = f"{len(found.exact)} refitted, the others by PSIS" if found.exact else "by PSIS"
     out.print(
         f"{run_id}, LOO: elpd {found.total:.1f}, SE {found.se:.1f}, p {found.parameters.sum():.1f}, of "
         f"{len(found.names):,} observations ({how})",

@@ -115,7 +115,7 @@ class LeavingOut(ProgramPotential):
         self.hidden: frozenset[str] = frozenset()
         self.left_out: Mapping[str, Tensor] = {}
         whole = self._positions()
-        self.steps = tuple(self._found(whole))
+        self.steps = tuple(self._scored(whole))
         count = sum(len(step.names) for step in self.steps)
         if count < 2:
             what = (
@@ -157,7 +157,7 @@ class LeavingOut(ProgramPotential):
         return np.stack([self.initial(generator).numpy() for _ in range(POSITIONS)])
 
     @arrays.no_grad()
-    def _found(self, positions: Array) -> Iterator[Scored]:
+    def _scored(self, positions: Array) -> Iterator[Scored]:
         model = self.model
         for name in model.marginals:
             self._check_hidden(name)

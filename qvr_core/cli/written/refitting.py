@@ -11,13 +11,13 @@ from qvr_core.cli.files import stop
 if TYPE_CHECKING:
     from qvr_core.runs.figures.refitted import Refits
     from qvr_core.runs.record.store import RunDirectory
+    from qvr_core.runs.worker.refits import Watch
 
 Found = TypeVar("Found")
-Watch = Callable[[int, int, str], None]
 
 
-def refitted(run_id: str, wanted: Callable[[RunDirectory, Watch], Found]) -> tuple[RunDirectory, Found]:
-    """What is wanted of a run, with a bar of its refits on stderr; ends the command where it cannot be."""
+def refitted(run_id: str, estimate: Callable[[RunDirectory, Watch], Found]) -> tuple[RunDirectory, Found]:
+    """The estimate of a run, with a bar of its refits on stderr; ends the command where it cannot be."""
     from rich.progress import Progress
 
     from qvr_core.cli.console import PlainConsole
@@ -41,7 +41,7 @@ def refitted(run_id: str, wanted: Callable[[RunDirectory, Watch], Found]) -> tup
                 bar.update(task, completed=done, total=count, description=f"refits {label}".strip(), visible=True)
 
             try:
-                return run, wanted(run, watch)
+                return run, estimate(run, watch)
             except DataProblem as problem:
                 stop(str(problem), 2 if problem.usage else 1)
             except (Refused, RuntimeProblem) as problem:

@@ -226,7 +226,7 @@ def _pareto(tree: Tree, config: RunConfig, source: Source, refitted: Callable[[L
     found = refitted(found)
     one = pareto_of(found.names, found.k, found.draws)
     if found.exact:
-        one = replace(one, text=f"{one.text}; {found.exact:,} refitted without them")
+        one = replace(one, text=f"{one.text}; {len(found.exact):,} refitted without them")
     if one.passed:
         return [_check_of(one, None)]
     if few_for_pareto(found.k, found.draws):

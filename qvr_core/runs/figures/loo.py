@@ -41,12 +41,12 @@ class Pointwise:
 @dataclass(frozen=True)
 class Loo(Pointwise):
     """With Pareto k of each observed element, −∞ where it was refitted without it, and the effective number of
-    parameters; `exact` says how many were refitted."""
+    parameters; `exact` names those that were refitted."""
 
     k: Array
     parameters: Array
     draws: int
-    exact: int = 0
+    exact: frozenset[str] = frozenset()
 
     @property
     def good(self) -> float:
@@ -69,7 +69,7 @@ class Loo(Pointwise):
         """Of the elements of these steps alone."""
         at = np.flatnonzero([step in steps for step in self.steps])
         names = tuple(self.names[i] for i in at)
-        return Loo(names, self.elpd[at], self.k[at], self.parameters[at], self.draws, self.exact)
+        return Loo(names, self.elpd[at], self.k[at], self.parameters[at], self.draws, self.exact.intersection(names))
 
     @property
     def joint(self) -> bool:
@@ -84,7 +84,7 @@ class Loo(Pointwise):
         # what the data add to the density of an observation that they hold
         parameters[at] = (self.parameters + self.elpd)[at] - elpd[at]
         k[at] = -math.inf
-        return Loo(self.names, elpd, k, parameters, self.draws, len(at))
+        return Loo(self.names, elpd, k, parameters, self.draws, frozenset(self.names[number] for number in at))
 
     @property
     def bad(self) -> NDArray[np.intp]:

@@ -127,7 +127,7 @@ def _row(name: str, one: Pointwise, best: Pointwise) -> Ranked:
     )  # fmt: skip
     if not isinstance(one, Loo):
         return row
-    return replace(row, parameters=float(one.parameters.sum()), bad=len(one.bad), good=one.good, exact=one.exact)
+    return replace(row, parameters=float(one.parameters.sum()), bad=len(one.bad), good=one.good, exact=len(one.exact))
 
 
 def cross_validated(runs: Sequence[RunDirectory]) -> list[Ranking]:

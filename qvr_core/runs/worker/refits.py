@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,8 +26,8 @@ from qvr_core.runs.record.store import RunDirectory, process_start
 from qvr_core.runs.worker.job import check_data
 from qvr_core.runtime.values.errors import InputProblem
 
-Each = Callable[[Sequence[int]], Iterator[tuple[int, Refit]]]
-"""The refits of these numbers, as they are done."""
+Watch = Callable[[int, int, str], None]
+"""How many refits are done, of how many, and what the last one left out."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Refitting:
         return prepare(self.job, analysed(self.job))
 
     @cached_property
-    def asked(self) -> Asked:
+    def sampler(self) -> Asked:
         """Its chains."""
         return asked_of(self.prepared)
 
@@ -50,7 +50,7 @@ class Refitting:
     def potential(self) -> LeavingOut:
         """Its density.  Raises `Refused` where no observation can be left out."""
         try:
-            return LeavingOut(self.asked.given)
+            return LeavingOut(self.sampler.given)
         except NotLeftOut as problem:
             raise Refused("not-left-out", str(problem), site=problem.site) from problem
 
@@ -73,13 +73,9 @@ class Refitting:
         return Refit(tuple(found.elpd.tolist()), tuple(found.mcse.tolist()), found.divergences, found.warnings)
 
     def _chains(self, number: int) -> MCMC:
-        chains = copy.copy(self.asked.chains)
+        chains = copy.copy(self.sampler.chains)
         chains.seed = int(np.random.SeedSequence((self.job.config.seed, number)).generate_state(1)[0])
         return chains
-
-    def here(self, folds: Folds) -> Each:
-        """Refits one after another in this process; the chains of each share its threads."""
-        return lambda numbers: ((number, self.refit(folds, number)) for number in numbers)
 
 
 def refitting(run: RunDirectory) -> Refitting:
@@ -102,8 +98,7 @@ def cross_validate(
     plan: Plan,
     *,
     again: bool = False,
-    each: Callable[[Refitting, Folds], Each] | None = None,
-    watch: Callable[[int, int, str], None] = lambda done, count, label: None,
+    watch: Watch = lambda done, count, label: None,
 ) -> Refits:
     """The refits of a plan: those that the run has already, unless `again`, and the others, each kept once it is done.
 
@@ -111,16 +106,16 @@ def cross_validate(
     """
     fit = refitting(run)
     asked = asked_by(run)
-    found = None if again else read(plan.file(run))
-    if found is not None and found.asked == asked and found.whole:
+    found = None if again else _stored(run, plan, asked)
+    if found is not None and found.whole:
         return found
     folds = fit.folds(plan)
     names = tuple(fit.potential.names)
     refits = Refits(plan, asked, names, folds.fold, folds.count, folds.labels)
-    if found is not None and found.asked == asked and found.fold == folds.fold:
+    if found is not None and found.fold == folds.fold:
         refits.done = found.done
     wanted = [number for number in range(folds.count) if number not in refits.done]
-    _fill(run, refits, wanted, (each or Refitting.here)(fit, folds), watch, folds.count)
+    _fill(run, refits, wanted, lambda number: fit.refit(folds, number), watch, folds.count)
     return refits
 
 
@@ -128,8 +123,7 @@ def exact_loo(
     run: RunDirectory,
     *,
     again: bool = False,
-    each: Callable[[Refitting, Folds], Each] | None = None,
-    watch: Callable[[int, int, str], None] = lambda done, count, label: None,
+    watch: Watch = lambda done, count, label: None,
 ) -> tuple[Loo, Refits]:
     """PSIS-LOO with the figures of refits, one for each observation whose Pareto k is too high.
 
@@ -137,8 +131,8 @@ def exact_loo(
     """
     loo = loo_of_run(run)
     fit, plan, asked = refitting(run), Plan(), asked_by(run)
-    found = None if again else read(plan.file(run))
-    done = found.done if found is not None and found.asked == asked else {}
+    found = None if again else _stored(run, plan, asked)
+    done = {} if found is None else found.done
     bad = [loo.names[at] for at in map(int, loo.bad)]
     if found is not None and set(bad) <= {found.names[number] for number in done}:
         refits = found
@@ -150,7 +144,7 @@ def exact_loo(
             raise Refused("not-left-out", f"`{lost[0]}` is no observation that can be left out alone")
         refits = Refits(plan, asked, tuple(place), folds.fold, folds.count, None, dict(done))
         wanted = [place[name] for name in bad if place[name] not in done]
-        _fill(run, refits, wanted, (each or Refitting.here)(fit, folds), watch, len(bad))
+        _fill(run, refits, wanted, lambda number: fit.refit(folds, number), watch, len(bad))
     return loo.refitted({refits.names[number]: one.elpd[0] for number, one in refits.done.items()}), refits
 
 
@@ -167,13 +161,14 @@ def loo_of_run(run: RunDirectory) -> Loo:
     return loo
 
 
+def _stored(run: RunDirectory, plan: Plan, asked: str) -> Refits | None:
+    """The refits that a run has, none where they are of other draws than its posterior.  Raises `DamagedFile`."""
+    found = read(plan.file(run))
+    return found if found is not None and found.asked == asked else None
+
+
 def _fill(
-    run: RunDirectory,
-    refits: Refits,
-    wanted: Sequence[int],
-    each: Each,
-    watch: Callable[[int, int, str], None],
-    count: int,
+    run: RunDirectory, refits: Refits, wanted: Sequence[int], refit: Callable[[int], Refit], watch: Watch, count: int
 ) -> None:
     """Do the refits of these numbers, and keep each."""
     folder = run.path / "elpd"
@@ -181,8 +176,8 @@ def _fill(
     lock = Lock(folder, process_start(os.getpid()))
     try:
         watch(count - len(wanted), count, "")
-        for done, (number, refit) in enumerate(each(wanted), start=count - len(wanted) + 1):
-            refits.done[number] = refit
+        for done, number in enumerate(wanted, start=count - len(wanted) + 1):
+            refits.done[number] = refit(number)
             refits.write(run)
             watch(done, count, refits.label(number))
     finally:

@@ -73,6 +73,8 @@ def test_runs_that_score_other_steps_are_ranked_by_those_that_all_score() -> Non
     assert [row.run for row in found.rows] == ["a", "b"] and {row.observations for row in found.rows} == {size}
     assert found.rows[0].elpd == pytest.approx(both.total) and found.note is not None
     assert found.note.startswith("of `y` alone, which every run scores, and not of `x`")
+    exact = predictor.refitted({"y[3]": -1.0, "x[0]": -2.0})
+    assert (exact.exact, exact.of({"y"}).exact) == ({"y[3]", "x[0]"}, {"y[3]"})
     masked = predictor.of({"y"})
     fewer = Loo(masked.names[1:], masked.elpd[1:], masked.k[1:], masked.parameters[1:], masked.draws)
     refused = ranked({"a": predictor, "b": fewer})

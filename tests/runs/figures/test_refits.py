@@ -23,7 +23,7 @@ from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.folds import by_group
 from qvr_core.inference.leaving_out import LeavingOut, NotLeftOut, log_mean_densities, predicted_without
 from qvr_core.inference.pointwise import Given
-from qvr_core.runs.figures.refitted import Plan, Refits, read
+from qvr_core.runs.figures.refitted import Plan, Refit, Refits, read
 from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.refits import cross_validate
@@ -190,6 +190,20 @@ def test_what_is_done_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     anew = cross_validate(run, plan, again=True)
     assert anew.done == whole.done, "a refit is a function of the run's seed and its number"
     assert isinstance(anew, Refits)
+
+
+def test_refits_of_other_draws_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = fitted(tmp_path, monkeypatch, MEAN.replace("(mu, 1.0)", "(mu, 4.0)"))
+    before = json.loads(qvr("loo", run.run_id, "--json").stdout)
+    assert before["bad"] == 0
+    names = tuple(one["name"] for one in before["observations"])
+    stale = Refits(Plan(), "other draws", names, tuple(range(len(Y))), len(Y), None, {0: Refit((-99.0,), (0.1,))})
+    Plan().file(run).parent.mkdir()
+    stale.write(run)
+    assert json.loads(qvr("loo", run.run_id, "--json").stdout) == before
+    done = qvr("loo", run.run_id, "--exact", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == before
 
 
 def test_estimates_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
