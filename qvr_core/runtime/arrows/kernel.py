@@ -41,6 +41,7 @@ class KernelArrow(ArrowModule):
 
     @property
     def net(self) -> Network:
+        """The network from an input to the unconstrained parameters of the head."""
         return self._net[0]
 
     def params(self, x: Value) -> Params:

@@ -139,6 +139,7 @@ class _Builder:
         self.kept.add(slot)
 
     def undo(self, op: Op) -> None:
+        """Append the steps that carry the gradient of what `op` gives to what it reads."""
         match op:
             case LinearOp():
                 self.gather(op.out)

@@ -140,6 +140,10 @@ class _Chain(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The gradients of `forward`'s inputs, in their order; `None` where none is wanted.
+
+        RuntimeError where an input was changed in place in between.
+        """
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grad)
         if versions(ctx.inputs) != ctx.versions:

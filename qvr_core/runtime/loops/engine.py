@@ -87,6 +87,10 @@ class _CompiledLoop(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The gradients of `forward`'s inputs, in their order; `None` where none is wanted.
+
+        RuntimeError where an input was changed in place in between.
+        """
         run: LoopRun = ctx.run
         start, *tensors = ctx.tensors
         needed: tuple[bool, ...] = ctx.needs_input_grad[1:]

@@ -142,6 +142,7 @@ class LoopBuffers:
     # ------------------------------------------------------------ the order of chunks
 
     def users(self, slot: int) -> list[Op]:
+        """The operations that read a slot, in the order of the tape."""
         return [op for op in self.loop.ops if slot in ins_of(op)]
 
     def function_of(self, slot: int) -> str:

@@ -28,6 +28,7 @@ class GrowingLet:
         self.sizes = [1 if at == axis else size for at, size in enumerate(let.sizes)]
 
     def begin(self, frame: Frame) -> None:
+        """Bind the names, empty, and append the elements before the lag."""
         for name in self.let.names:
             frame.bound[name] = Cell(Growing(self.axis, self.index), False)
         for name, cells in zip(self.let.names, self.let.first_elements(frame), strict=False):
@@ -57,6 +58,7 @@ class GrowingSite:
         self.elements = site.elements(frame)
 
     def begin(self, frame: Frame) -> None:
+        """Bind the name, empty, and append the elements that `from` gives."""
         self._bind(frame, Cell(Growing(self.site.axis, self.site.index), True))
         for value in self.elements.first(frame):
             self._add(frame, value)

@@ -18,7 +18,9 @@ class Buffers(Protocol):
     """What can be pooled: tensors of this many bytes together."""
 
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """How many bytes they hold."""
+        ...
 
 
 T = TypeVar("T", bound=Buffers)

@@ -184,6 +184,7 @@ class _Compiled:
         return arrays.stack(arrays.broadcast_tensors(*(self.log_prob(value, *parameters) for value in values)), -1)
 
     def tails(self, value: Tensor, *parameters: Tensor) -> Tails:
+        """log P(Y ≤ value) and log P(Y > value), of the shape that value and parameters broadcast to."""
         cdf, survival = self.declared.cdf, self.declared.log_survival
         upper = None
         if survival is not None:
