@@ -212,13 +212,22 @@ class HiddenChain:
         length = self.sizes[-1] - (1 if self.lagging else 0)
         back = self.states if self.lagging else 1
         shape = (frame.rows, *self.sizes[:-1], length, back, self.states)
-        later = self.family.log_prob(values, *parameters).expand(shape)
+        later = self._there(self.family.log_prob(values, *parameters).expand(shape), frame, slice(-length, None))
         if self.start is None or self.start_family is None:
             return later, later
         aligned = self.start.align(frame, (), None)
         parameters = self.start.canonical(aligned, len(self.sizes))
-        first = self.start_family.log_prob(values, *parameters)
-        return first.expand(frame.rows, *self.sizes[:-1], self.states), later
+        first = self.start_family.log_prob(values, *parameters).expand(frame.rows, *self.sizes[:-1], self.states)
+        return self._there(first, frame, 0), later
+
+    def _there(self, table: Tensor, frame: Frame, places: slice | int) -> Tensor:
+        """A table of states at some places along the chains.  Those that do not exist have every state alike, so that
+        they add up to one whatever the arguments are there."""
+        if self.lengths is None:
+            return table
+        there = self.lengths(frame).there[..., places]
+        alike = arrays.full((), -math.log(self.states), dtype=table.dtype)
+        return arrays.where(there.reshape(*there.shape, *(1,) * (table.ndim - 1 - there.ndim)), table, alike)
 
     def _seen(self, frame: Frame) -> Tensor:
         """What is observed at each place, by the state there and the one before: (B, …, T, K or 1, K)."""

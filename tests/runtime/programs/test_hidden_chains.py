@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,22 @@ program stuck : Time -> Real 1
     let P = [[1.0, 0.0, 0.0], [a, 1.0 - a, 0.0], [0.0, 1.0 - a, a]]
     marginalize z[t : Time] : State <- Categorical(P[z[t - 1]]) from Categorical([0.0, 0.0, 1.0])
         observe y[t : Time] <- Normal(mu[z[t]], 1.0)
+    return mu
+
+object Flip : {off, on}
+
+program ragged : Time -> Real 1
+    data n : Subject -> Nat
+    data few : Nat
+    data odds : Subject * Time -> Real 1
+    sample mu <- Normal(0.0, 1.0)
+    let a[g : Subject, t : Time] = log(odds[g, t])
+    let p0 = softmax([0.2, 0.5])
+    marginalize z[g : Subject, t : Time] : Flip <- Categorical(softmax([z[g, t - 1], a[g, t]])) from Categorical(p0) [
+        lengths=n]
+        observe y[g : Subject, t : Time] <- Normal(mu * z[g, t], 1.0) [lengths=n]
+    marginalize k[t : Time] : Flip <- Categorical(softmax([0.0, a[1, t]])) [lengths=few]
+        observe x[t : Time] <- Normal(mu * k[t], 1.0) [lengths=few]
     return mu
 """
 
@@ -252,3 +269,25 @@ program mixture : Row -> Row
     torch.testing.assert_close(found["z"], wanted.expand(5_000, 8, 3), rtol=1e-4, atol=1e-6, check_dtype=False)
     share = torch.nn.functional.one_hot(drawn["z"], 3).float().mean(0)
     torch.testing.assert_close(share, wanted, rtol=0.0, atol=0.05, check_dtype=False)
+
+
+def test_arguments_without_a_number_count_only_where_a_state_exists() -> None:
+    nan, inf = math.nan, math.inf
+    n, odds = torch.tensor([3, 0]), torch.tensor([[2.0, 3.0, 0.5, -1.0, inf], [2.0, 1.5, -1.0, inf, inf]])
+    y = torch.tensor([[0.3, -0.2, 1.1, nan, nan], [nan] * 5])
+    x = torch.tensor([0.4, -0.6, nan, nan, nan])
+    run = _run("ragged", {"n": n, "few": torch.tensor(2), "odds": odds, "y": y, "x": x})
+    (mu,) = _at(run, "mu")
+
+    def path(states: tuple[int, ...]) -> Tensor:
+        found = torch.log_softmax(torch.tensor([0.2, 0.5]), 0)[states[0]]
+        for t in (1, 2):
+            move = torch.stack([torch.tensor(float(states[t - 1])), odds[0, t].log()])
+            found = found + torch.log_softmax(move, 0)[states[t]]
+        return found + sum(Normal(mu * states[t], 1.0).log_prob(y[0, t]) for t in range(3))
+
+    chains = torch.logsumexp(torch.stack([path(each) for each in itertools.product((0, 1), repeat=3)]), 0)
+    torch.testing.assert_close(run.sites["z"].log_prob[0], chains)
+    prior = torch.log_softmax(torch.stack([torch.zeros(2), odds[1, :2].log()], 1), 1)
+    apart = torch.logsumexp(prior + Normal(mu * torch.tensor([0.0, 1.0]), 1.0).log_prob(x[:2, None]), 1).sum()
+    torch.testing.assert_close(run.sites["k"].log_prob[0], apart)
