@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
 from qvr_core.export.refusals import Refused
-from qvr_core.lowered.terms import Factor
+from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Apply, Bound, IndexValue, Scatter, Window
+from qvr_core.semantics.types.model.expressions import Apply, Bound, Constant, Data, IndexValue, Scatter, Window
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
@@ -23,7 +24,6 @@ from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
     Ascription,
     LetModel,
-    MarginalizeModel,
     ObserveModel,
     ParamModel,
     PredictModel,
@@ -32,7 +32,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Product, Real, Space
+from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Real, Space
 from qvr_core.semantics.types.walk import all_steps, until_arrows, values, walk
 
 
@@ -121,21 +121,6 @@ def read(snapshot: Snapshot, name: str) -> Reading:
     )
 
 
-def check_elements(factor: Factor) -> None:
-    """Refuse what is left out or weighed of a step whose elements are no single numbers, or of a chain."""
-    site = factor.site
-    options = [("mask", factor.where), ("weight", factor.weight)]
-    for option, expr in options:
-        if expr is None:
-            continue
-        if site.chain is not None or event_dims(site):
-            what = "a chain" if site.chain is not None else "vectors"
-            raise Refused(site.origin, f"`{site.name}`: the option `{option}` of {what} is not exported")
-        axes = len(expr.type.indexed)
-        if axes not in (0, len(plate_dims(site))):
-            raise Refused(expr.origin, f"`{site.name}`: a `{option}` that has not the axes of the step is not exported")
-
-
 def set_of(dim: Dim) -> str | None:
     """The set whose open size this is; None for a number."""
     if not isinstance(dim, Linear):
@@ -143,34 +128,6 @@ def set_of(dim: Dim) -> str | None:
     if dim.constant == 0 and len(dim.terms) == 1 and dim.terms[0][1] == 1:
         return dim.terms[0][0].rpartition(".")[0] or dim.terms[0][0]
     return ""
-
-
-def plate_dims(site: Site) -> tuple[Dim, ...]:
-    """The sizes of the independent elements of a site, outermost first."""
-    found: list[Dim] = []
-    if site.ascription is Ascription.PLATE and site.ascribed is not None:
-        space = site.ascribed.space
-        parts = space.factors if isinstance(space, Product) else (space,)
-        found += [part.size for part in parts if isinstance(part, Finite)]
-    elif site.iid_over is not None and isinstance(site.iid_over.space, Finite):
-        found = [site.iid_over.space.size, *found]
-    return tuple(found)
-
-
-def event_dims(site: Site) -> tuple[Dim, ...]:
-    """The sizes of one element: () for a number."""
-    return space_dims(site.bound[0][1].space) if site.bound else ()
-
-
-def space_dims(space: Space | None) -> tuple[Dim, ...]:
-    """The axes of one element of a space."""
-    match space:
-        case Real(shape=shape):
-            return () if shape == (1,) else shape
-        case Constrained(size=size):
-            return (size,) if space.vector else (size, size)
-        case _:
-            return ()
 
 
 def dependencies(step: StepModel) -> set[str]:
@@ -218,14 +175,10 @@ def _check(program: Program, model: Model) -> None:
             f"`{program.name}` reads its input row by row, and only programs that read data by name are exported",
             "declare what it reads: `data x : Row`",
         )
-    whole = [id(step) for step in program.steps if not isinstance(step, MarginalizeModel)]
     for step in all_steps(program.steps):
         if isinstance(step, LetModel | ScoreModel | ParamModel):
             continue
         _check_site(step.site, model)
-        if id(step) not in whole and (step.site.mask is not None or step.site.weight is not None):
-            message = f"`{step.site.name}`: masks and weights below a `marginalize` are not exported"
-            raise Refused(step.site.origin, message)
 
 
 def _check_site(site: Site, model: Model) -> None:
@@ -236,11 +189,18 @@ def _check_site(site: Site, model: Model) -> None:
         raise no("a draw from a network", "draw from a family, whose arguments may call `linear` arrows with priors")
     if site.draw.declared:
         raise no("a family that the file declares")
-    for option in ("via", "at", "lengths"):
+    for option in ("via", "at"):
         if getattr(site, option) is not None:
             raise no(f"the option `{option}`", "write the index instead: `y[i : Row] <- Normal(mu[group[i]], s)`")
     if site.ascription not in (Ascription.NONE, Ascription.PLATE, Ascription.VALUE, Ascription.VALUE_SET):
         raise no("draws in each row")
+    for option, expr in (("mask", site.mask), ("weight", site.weight), ("lengths", site.lengths)):
+        if expr is not None and expr.type.indexed and entry_axes(site):
+            raise no(f"the option `{option}` of vectors whose entries are drawn one by one")
+    if site.lengths is not None and not isinstance(site.lengths, Data | Constant):
+        raise no("the option `lengths` that is computed", "declare it as data: `data n : Group -> Nat`")
+    if values_of(None if site.chain is None else site.chain.start):
+        raise no("a chain that starts from values")
     if site.missing is not None and site.missing.how != "impute":
         raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
 

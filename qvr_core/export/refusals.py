@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from qvr_core.lowered.tails import WITH_TAILS
+from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.types.diagnostics import Origin
 
 
@@ -16,3 +18,9 @@ class Refused(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+def no_tails(factor: Factor) -> Refused:
+    """Of limits of a family whose tails are not known in closed form."""
+    message = f"`{factor.site.name}`: censoring and truncation of {factor.draw.family} are not exported"
+    return Refused(factor.site.origin, message, f"there are {', '.join(WITH_TAILS)}")

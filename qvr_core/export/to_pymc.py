@@ -11,14 +11,15 @@ from qvr_core.export.arrays.steps import Steps, orders
 from qvr_core.export.arrays.tables_pymc import PYMC
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import DataArray, Reading, event_dims, plate_dims
+from qvr_core.export.reading import DataArray, Reading
 from qvr_core.export.refusals import Refused
+from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Bound, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, MarginalizeModel, ObserveModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, ObserveModel, Site
 from qvr_core.semantics.types.spaces import Dim, Real
-from qvr_core.semantics.types.walk import until_arrows, walk
+from qvr_core.semantics.types.walk import sites, until_arrows, walk
 
 RESERVED = (
     *PYTHON_WORDS,
@@ -85,25 +86,13 @@ class PymcSteps(Steps):
         """The line that takes a data name; what is observed has its own name later."""
         name = self.names[item.name]
         kept, self.lines = self.lines, []
-        observed = any(site == item.name for site in self._observed_names())
-        if item.missing:
+        observed = [site for site in sites(self.reading.program.steps, ObserveModel) if site.name == item.name]
+        if item.missing or any(site.lengths is not None for site in observed):
             self.write(f'{name} = data["{name}"]')
         else:
             self.write(f'{name} = pm.Data("{item.name}{"_data" if observed else ""}", data["{name}"])')
         made, self.lines = self.lines, kept
         return made
-
-    def _observed_names(self) -> list[str]:
-        def sites(steps: Sequence[StepModel]) -> list[str]:
-            found: list[str] = []
-            for step in steps:
-                if isinstance(step, ObserveModel):
-                    found.append(step.site.name)
-                elif isinstance(step, MarginalizeModel):
-                    found += sites(step.body)
-            return found
-
-        return sites(self.reading.program.steps)
 
     def _named(self, name: str, made: str, more: str = "") -> str:
         """A distribution as a random variable of a name."""

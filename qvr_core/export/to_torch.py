@@ -10,7 +10,8 @@ from qvr_core.export.arrays.steps import Steps
 from qvr_core.export.arrays.tables_torch import TORCH
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import Reading, event_dims
+from qvr_core.export.reading import Reading
+from qvr_core.lowered.axes import event_dims
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -81,6 +82,7 @@ class TorchSteps(Steps):
     dialect = TORCH
     indent = 8
     reserved = RESERVED
+    discrete = True
 
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading)

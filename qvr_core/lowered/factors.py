@@ -1,13 +1,153 @@
-"""Draws as factors: `mask` is where one counts, `weight` how much."""
+"""Draws as factors: `mask` and `lengths` say where one counts, `weight` how much; a chain is a factor for each of its
+first elements, and one for those that follow."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from qvr_core.lowered.axes import Axis, entry_axes, event_dims, plate_axes
+from qvr_core.lowered.tails import ANY, call, number
 from qvr_core.lowered.terms import Factor
+from qvr_core.semantics.types.chain_starts import draws_of
+from qvr_core.semantics.types.model.expressions import (
+    Arrange,
+    Bound,
+    Builtin,
+    Expr,
+    Index,
+    IndexValue,
+    ValueType,
+    Window,
+)
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import Site
+from qvr_core.semantics.types.model.steps import Chain, Site
 
 
-def factor_of(site: Site) -> Factor:
-    """The factor of a site that is drawn from a family."""
+def factors_of(site: Site) -> tuple[Factor, ...]:
+    """The factors of a site that is drawn from a family."""
     assert isinstance(site.draw, FamilyDraw)
-    return Factor(site=site, draw=site.draw, where=site.mask, weight=site.weight)
+    plate = plate_axes(site)
+    whole = Factor(
+        site=site,
+        draw=site.draw,
+        value=Bound(type=site.type or ANY, origin=site.origin, name=site.name),
+        axes=(*plate, *entry_axes(site)),
+        where=_where(site),
+        weight=site.weight,
+        limits=site.limits,
+    )
+    if site.chain is None:
+        return (whole,)
+    starts = draws_of(site.chain.start)
+    firsts = range(site.chain.indices[site.chain.at].lag if starts else 0)
+    begun = [_first(whole, site.chain, starts[min(at, len(starts) - 1)], at) for at in firsts]
+    return (*begun, _later(whole, site.chain))
+
+
+def beside(factor: Factor, draw: FamilyDraw, new: int) -> Factor:
+    """The same of another draw whose arguments have so many axes more behind those of the elements."""
+    count = len(factor.axes)
+    vector = len(event_dims(factor.site)) if len(plate_axes(factor.site)) == count else 0
+
+    def wide(expr: Expr) -> Expr:
+        own = count if expr is factor.value else len(expr.type.indexed)
+        event = range(own, own + vector) if expr is factor.value else ()
+        axes = (*range(own), *[None] * new, *event)
+        return Arrange(type=expr.type, origin=expr.origin, base=expr, axes=axes) if own else expr
+
+    where, weight = (None if one is None else wide(one) for one in (factor.where, factor.weight))
+    limits = tuple((key, wide(one)) for key, one in factor.limits)
+    return replace(factor, draw=draw, value=wide(factor.value), where=where, weight=weight, limits=limits)
+
+
+def resting(site: Site) -> tuple[Factor, ...]:
+    """What elements of a latent have that do not exist: a standard normal density, which sums to 1 and says nothing."""
+    there = existing(site)
+    if there is None:
+        return ()
+    (whole,) = factors_of(replace(site, chain=None))
+    args = (("loc", number(0.0, there)), ("scale", number(1.0, there)))
+    draw = FamilyDraw(family="Normal", args=args, origin=site.origin)
+    return (replace(whole, draw=draw, where=replace(there, function="ge"), weight=None),)
+
+
+def existing(site: Site) -> Builtin | None:
+    """Where an element exists: before the end of its sequence; None where all do."""
+    lengths = site.lengths
+    if lengths is None:
+        return None
+    if count := len(lengths.type.indexed):
+        kind = ValueType(None, (None,) * (count + 1))
+        lengths = Arrange(type=kind, origin=lengths.origin, base=lengths, axes=(*range(count), None))
+    return call("lt", _place(plate_axes(site)[-1], lengths), lengths)
+
+
+def _where(site: Site) -> Expr | None:
+    """Where an element counts: where it exists, and its mask is true."""
+    there, mask = existing(site), site.mask
+    if there is None or mask is None:
+        return mask if there is None else there
+    return call("logical_and", there, call("ne", mask, 0))
+
+
+def _later(whole: Factor, chain: Chain) -> Factor:
+    """The elements of a chain behind its first ones."""
+    axis, lag = whole.axes[chain.at], chain.indices[chain.at].lag
+    vector = len(event_dims(whole.site))
+
+    def later(expr: Expr) -> Expr:
+        place = chain.at - len(chain.indices) - (vector if expr is whole.value else 0)
+        return Window(
+            type=expr.type,
+            origin=expr.origin,
+            base=expr,
+            axis=place,
+            index=axis.name,
+            shift=0,
+            first=lag,
+            size=axis.size,
+        )
+
+    return _cut(whole, chain, later, tuple(replace(one, first=lag) if one is axis else one for one in whole.axes))
+
+
+def _first(whole: Factor, chain: Chain, draw: FamilyDraw, place: int) -> Factor:
+    """One of the first elements of a chain, for each place of the other indices."""
+    plates = whole.axes[: len(chain.indices)]
+    along = plates[chain.at]
+
+    def element(expr: Expr) -> Expr:
+        over = plates if expr is whole.value else plates[len(plates) - len(expr.type.indexed) :]
+        others = [axis for axis in over if axis is not along]
+        indices: list[Expr] = []
+        for axis in over:
+            index = number(place, expr) if axis is along else _place(axis, expr)
+            behind = 0 if axis is along else len(others) - 1 - others.index(axis)
+            indices.append(_widened(index, behind))
+        return Index(type=ANY, origin=expr.origin, base=expr, indices=tuple(indices))
+
+    made = _cut(whole, chain, element, tuple(axis for axis in whole.axes if axis is not along))
+    return replace(made, draw=draw)
+
+
+def _cut(whole: Factor, chain: Chain, cut: Callable[[Expr], Expr], axes: tuple[Axis, ...]) -> Factor:
+    """A part of a chain: `cut` says it of whatever has the chain's axis."""
+
+    def option(expr: Expr | None) -> Expr | None:
+        # an option has the last of the step's axes
+        own = expr is not None and len(expr.type.indexed) >= len(chain.indices) - chain.at
+        return cut(expr) if own and expr is not None else expr
+
+    return replace(whole, value=cut(whole.value), axes=axes, where=option(whole.where), weight=option(whole.weight))
+
+
+def _widened(expr: Expr, behind: int) -> Expr:
+    """The same with so many new axes behind its own one."""
+    return Arrange(type=ANY, origin=expr.origin, base=expr, axes=(0, *[None] * behind)) if behind else expr
+
+
+def _place(axis: Axis, like: Expr) -> IndexValue:
+    """The places along an axis."""
+    kind = ValueType(None, (None,), sizes=(axis.size,))
+    return IndexValue(type=kind, origin=like.origin, name=axis.name, first=0, size=axis.size)

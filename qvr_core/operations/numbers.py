@@ -168,7 +168,7 @@ NUMBERS: tuple[Operation, ...] = (
     pointwise("log_ndtr", free=True,
         node=unary("log_ndtr", torch="special_log_ndtr log_ndtr", numpy="special.log_ndtr", slope=inverse_mills_ratio),
         targets=Targets(torch="torch.special.log_ndtr", numpyro="jax.scipy.special.log_ndtr",
-            stan="std_normal_lcdf({0} | )")),
+            pymc="pm.logcdf(pm.Normal.dist(0.0, 1.0), {0})", stan="std_normal_lcdf({0} | )")),
     pointwise("ndtri", free=True,
         targets=Targets(torch="torch.special.ndtri", numpyro="jax.scipy.special.ndtri", stan="inv_Phi")),
     pointwise("minimum", 2, traits="whole", interval_of_two=i.smaller,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from qvr_core.analysis import analyse
 from qvr_core.dsl import loads
 from qvr_core.export import TARGETS, export
+from qvr_core.lowered.tails import WITH_TAILS
 from qvr_core.runtime.programs.handlers import by_rows, condition
 from qvr_core.semantics.language.families import FAMILIES
 from tests.export.exports import POINTS
@@ -86,14 +88,102 @@ program partial : Row -> Row
     return m
 """
 
+# Chains: over several sets, along any of them; each start its own; elements that count in part; vectors.
+CHAINS = """object Row : FinSet 4
+object Item : FinSet 2
+program chains : Row -> Row
+    data x, w, y : Row
+    data h : Item
+    data z : Item * Row
+    data keep : Row -> Bool
+    data k : Row * Item -> Bool
+    sample m <- Normal(0.0, 1.0)
+    sample a[j : Item, t : Row] <- Normal(m * a[j, t - 1] + h[j], 0.7) from Normal(h[j], 1.0)
+    sample b[t : Row, j : Item] <- Normal(0.5 * b[t - 2, j], 1.1) from (Normal(0.0, 1.0), Normal(m, 2.0)) [mask=k]
+    sample c[t : Row] <- Normal(0.3 * c[t - 1], 0.9) from Normal(m, 1.0) [weight=w, mask=keep]
+    let l[i : Item, j : Item] = where(i == j, 0.8, 0.0)
+    sample v[t : Row] <- MultivariateNormal(0.5 * v[t - 1], scale_tril=l) from MultivariateNormal(h, l) [weight=w]
+    observe y[t : Row] <- Normal(0.5 * y[t - 1] + c[t], 0.6) [mask=keep, weight=w]
+    observe z[j : Item, t : Row] <- Normal(a[j, t] + b[t, j] * z[j, t - 1] + sum(v[t]), 1.0) [weight=x]
+    return m
+"""
+
+# Sequences of unequal length, of which NaN follow; hidden chains whose observations count in part, are censored and
+# truncated, and read their own past.
+RAGGED = """object Row : FinSet 4
+object Item : FinSet 2
+object State : FinSet 2
+program ragged : Row -> Row
+    data n : Item -> Nat
+    data x, w : Row
+    data keep : Row -> Bool
+    data y, z, f, u, r : Item * Row
+    sample m <- Normal(0.0, 1.0)
+    sample mu : State <- Normal(0.0, 1.0)
+    sample a[j : Item, t : Row] <- Normal(m * a[j, t - 1], 0.7) from Normal(m, 1.0) [lengths=n]
+    sample s[j : Item, t : Row] <- HalfNormal(2.0) [lengths=n, mask=keep]
+    observe y[j : Item, t : Row] <- Normal(a[j, t], 0.5 + s[j, t]) [lengths=n, weight=w]
+    let move[k : State, l : State] = where(k == l, 0.8, 0.2)
+    marginalize k[j : Item, t : Row] : State <- Categorical(move[k[j, t - 1]]) from Categorical([0.3, 0.7]) [lengths=n]
+        observe z[j : Item, t : Row] <- Normal(mu[k[j, t]], 1.0) [lengths=n, weight=w, mask=keep]
+    marginalize l[j : Item, t : Row] : State <- Categorical(move[l[j, t - 1]]) from Categorical([0.3, 0.7])
+        observe r[j : Item, t : Row] <- Normal(mu[l[j, t]] + 0.5 * r[j, t - 1], 1.0) [weight=w, mask=keep]
+        observe u[j : Item, t : Row] <- Exponential(exp(mu[l[j, t]])) [right_censored=f, truncate_upper=4.0, mask=keep]
+    marginalize c[j : Row] : State <- Categorical([0.4, 0.6])
+        observe x[j : Row] <- Laplace(mu[c[j]], 1.2) [left_censored=keep, weight=w]
+    return m
+"""
+
+
+def limited(name: str, options: Mapping[str, str], known: Iterable[str]) -> tuple[str, dict[str, Any]]:
+    """A program that observes each family with tails, of those that are known, with each of these options, and its
+    data."""
+    steps: list[str] = []
+    data: dict[str, Any] = {"flag": [1, 0, 1, 0]}
+    names = {key.partition("(")[0] for key in known}
+    for family in (one for one in WITH_TAILS if one in names):
+        counted, above = FAMILIES[family].discrete, family == "Pareto"
+        given = ", ".join(f"{one.name}={ARGUMENTS[one.name]}" for one in FAMILIES[family].parameters)
+        values = [1, 2, 3, 5] if counted else [1.8, 2.0, 3.0, 9.0] if above else [0.15, 0.4, 0.62, 0.97]
+        low, high = ("1", "6") if counted else ("1.75", "9.5") if above else ("0.1", "0.99")
+        for own, option in options.items():
+            y = f"{family.lower()}_{own}"
+            said = option.format(low=low, high=high, end=f"{y}_end")
+            steps.append(f"observe {y}[i : Row] <- {family}({given}) [{said}]")
+            data[y] = values
+            if "{end}" in option:
+                data[f"{y}_end"] = [value + (1 if counted else 0.01) * (at % 2) for at, value in enumerate(values)]
+    declared = [f"data {key} : Row" + (" -> Nat" if isinstance(data[key][0], int) else "") for key in data]
+    declared[0] = "data flag : Row -> Bool"
+    lines = [*declared, "sample m <- Normal(0.0, 1.0)", *steps, "return m"]
+    return f"object Row : FinSet 4\nprogram {name} : Row -> Row\n" + "".join(f"    {line}\n" for line in lines), data
+
+
+CASES = ("families", "others", "tricky", "partial", "chains", "ragged", "limits", "bounds")
+"""The programs of this file."""
+
+LIMITS = {
+    "limits": {"right": "right_censored=flag, truncate_upper={high}", "left": "left_censored=flag"},
+    "bounds": {
+        "between": "interval={end}, truncate_lower={low}",
+        "inside": "truncate_lower={low}, truncate_upper={high}",
+    },
+}
+
 
 def write_case(
-    folder: Path, name: str, target: str, source: str, data: Mapping[str, Any], values: dict[str, Any]
+    folder: Path,
+    name: str,
+    target: str,
+    source: str,
+    data: Mapping[str, Any],
+    values: dict[str, Any],
+    more: float = 0.0,
 ) -> None:
-    """A program's export, and a case of it."""
+    """A program's export, and a case of it, whose density has so much `more` than ours."""
     made = export(analyse(source), name, target)
     given = {key: torch.as_tensor(value) for key, value in {**data, **values}.items()}
-    density = float(loads(source).morphism.run(None, condition(given), by_rows(1)).log_joint().sum())
+    density = float(loads(source).morphism.run(None, condition(given), by_rows(1)).log_joint().sum()) + more
     points = [{"values": values, "density": density}] * POINTS
     (folder / f"{name}{TARGETS[target].suffix}").write_text(made.text, encoding="utf-8")
     (folder / f"{name}.json").write_text(json.dumps({"data": made.data(data, {}), "points": points}), encoding="utf-8")
@@ -115,5 +205,22 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         others = {"w": [0.5, 2.0, 0.0, 1.5], "late": [0.0, 1.0, 1.0, 0.0], "keep": [1, 0, 1, 1]}
         latents = {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6], "s": [0.2, 0.9, 1.4, 0.3]}
         write_case(folder, "partial", target, PARTIAL, {**numbers, **tables, **others}, latents)
+        chains = {name: tables["h"] for name in ("b", "v")} | {"c": numbers["y"]}
+        chains |= {"a": list(zip(*tables["z"], strict=True)), "m": 0.5}
+        given = {**numbers, **others, "h": [0.2, -0.7], "z": list(zip(*tables["h"], strict=True))}
+        write_case(folder, "chains", target, CHAINS, {**given, "k": [[1, 0], [1, 1], [0, 1], [1, 0]]}, chains)
+        n, gap = [3, 2], math.nan
+        ragged = {"n": n, "r": given["z"], "f": [[0, 1, 1, 0], [1, 0, 0, 0]]}
+        ragged["y"] = [[0.3, -0.2, 1.1, gap], [0.6, 0.1, gap, gap]]
+        ragged["z"] = [[1.3, 0.2, 0.1, gap], [0.2, 0.7, gap, gap]]
+        ragged["u"] = [[0.3, 1.2, 2.0, 0.1], [0.5, 3.0, 0.2, 0.9]]
+        # what does not exist is 0 or 0.5 here, and standard normal
+        a, s = [[0.1, -0.4, 0.8, 0.0], [0.2, 0.5, 0.0, 0.0]], [[0.3, 1.0, 0.6, 0.5], [1.4, 0.2, 0.5, 0.5]]
+        unread = 3 * (-0.5 * math.log(2.0 * math.pi) * 2 - 0.5 * 0.5**2)
+        latents = {"m": 0.5, "mu": [0.2, -0.9], "a": a, "s": s}
+        write_case(folder, "ragged", target, RAGGED, {**numbers, **others, **ragged}, latents, unread)
+        for name, options in LIMITS.items():
+            source, data = limited(name, options, known)
+            write_case(folder, name, target, source, data, {"m": 0.5})
     finally:
         torch.set_default_dtype(before)

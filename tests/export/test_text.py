@@ -85,20 +85,19 @@ def test_data_get_the_names_and_codes_of_their_export() -> None:
 
 
 REFUSED = [
-    ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mu + y[i - 1], 1.0) [weight=0.5]", "y",
-     7, "`y`: the option `weight` of a chain is not exported"),
+    ("data w : Row\nsample m <- Normal(0.0, 1.0)\nsample v[i : Row] : Real 2 <- Normal(m, 1.0) [weight=w]", "v",
+     7, "`v`: the option `weight` of vectors whose entries are drawn one by one is not exported"),
     ("data y : Row\nsample mu <- Horseshoe(1.0)\nobserve y[i : Row] <- Normal(mu, 1.0)", "Horseshoe(1.0)", 6,
      "Horseshoe(scale) is not exported to"),
     ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mish(mu), 1.0)", "mish(mu)", 7,
      "`mish` cannot be said in"),
     ("data y : Row\nsample mu <- HalfNormal(1.0)\nobserve y[i : Row] <- Gamma(mu, 1.0) [right_censored=y]", "y", 7,
-     "right-censoring of Gamma is not exported"),
+     "censoring and truncation of Gamma are not exported"),
     ("data x : Row -> Bool\nsample a <- Beta(1.0, 1.0)\nmarginalize z : FinSet 2 <- Bernoulli(a)\n"
      "    observe x : Row <- Bernoulli(0.2 + 0.5 * z)", "z", 7, "this form of `marginalize` is not exported"),
-    ("data x, w : Row\nsample p <- Dirichlet([1.0, 1.0])\nmarginalize z[i : Row] : FinSet 2 <- Categorical(p)\n"
-     "    observe x[i : Row] <- Normal(1.0 * z[i], 1.0) [weight=w]", "x", 8,
-     "`x`: masks and weights below a `marginalize` are not exported"),
-    ("data w : Row\nsample k : Row <- Poisson(2.0) [weight=w]\nsample m <- Normal(0.0, 1.0)", "k", 6, "`k`:"),
+    ("data x : Row\nsample p <- Dirichlet([1.0, 1.0])\nmarginalize z[i : Row] : FinSet 2 <- Categorical(p)\n"
+     "    observe x[i : Row] <- Normal(1.0 * z[i], 1.0) [missing=drop]", "x", 8,
+     "`x`: `[missing=drop]` is not exported"),
 ]  # fmt: skip
 
 
@@ -117,6 +116,14 @@ def test_what_cannot_be_said_is_refused_at_its_token(
         line,
         marked,
     )
+
+
+def test_a_weighed_count_is_a_latent_of_torch_alone() -> None:
+    body = "data w : Row\nsample k : Row <- Poisson(2.0) [weight=w]\nsample m <- Normal(0.0, 1.0)"
+    assert "w * log_probs(dist.Poisson(2.0), k)" in text(body, "torch")
+    for target in ("numpyro", "pymc", "stan"):
+        with pytest.raises(Refused, match="`k`"):
+            text(body, target)
 
 
 def test_a_program_that_reads_rows_is_refused_with_a_remedy() -> None:

@@ -14,7 +14,7 @@ import torch
 
 from qvr_core.export.arrays.tables_torch import TORCH
 from tests.export.exports import worst, write_cases
-from tests.export.families import write_cases_of_families
+from tests.export.families import CASES, write_cases_of_families
 from tests.patience import HANG
 from tests.programs.programs import NAMES
 
@@ -31,7 +31,7 @@ def test_thirty_programs_and_all_families_agree(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = worst(json.loads(done.stdout), tmp_path)
-    assert set(found) == {*NAMES, "families", "others", "tricky", "partial"}
+    assert set(found) == {*NAMES, *CASES}
     assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
 
 

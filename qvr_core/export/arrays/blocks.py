@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from qvr_core.export.arrays.densities import Densities, axes_of, stripped
 from qvr_core.export.arrays.expressions import Expressions
-from qvr_core.export.reading import plate_dims
 from qvr_core.export.refusals import Refused
+from qvr_core.lowered.axes import plate_dims
+from qvr_core.lowered.factors import beside, factors_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr, Index, IndexValue
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -101,8 +102,9 @@ def _terms(
     """The log density of an observed step, at the places that its elements read."""
     draw = site.draw
     assert isinstance(draw, FamilyDraw)
-    if site.chain is not None or site.limits or site.missing is not None:
-        raise Refused(site.origin, f"`{site.name}`: shifts, limits and missing cells are not exported in a block")
+    if site.missing is not None:
+        raise Refused(site.origin, f"`{site.name}`: missing cells are not exported in a block")
+    (factor,) = factors_of(site)
     family = FAMILIES[draw.family]
     ranks = {n: p.rank for p in family.parameters for n in (p.name, *(alt for alt, _ in p.alternatives))}
     arguments: list[tuple[str, Expr]] = []
@@ -111,9 +113,8 @@ def _terms(
         if plain is expr and isinstance(expr, Arrange) and len(expr.axes) >= 2 + ranks.get(name, 0):
             raise Refused(site.origin, f"`{site.name}` reads the hidden value before its own, which is not exported")
         arguments.append((name, plain))
-    value = expressions.names[site.name] + ("[..., None]" if family.event == 0 else "[..., None, :]")
     inner = FamilyDraw(family=draw.family, args=tuple(arguments), origin=draw.origin)
-    text = densities.log_density(inner, site, value)
+    text = densities.of(beside(factor, inner, 1))
     count_axes = len(plate_dims(site))
     kept = _own_places(reads, count_axes)
     name = expressions.names.fresh(f"{expressions.names[site.name]}_terms")
@@ -123,8 +124,6 @@ def _terms(
             axes = str(gone[0]) if len(gone) == 1 else f"({', '.join(map(str, gone))})"
             text = expressions.dialect.sum_over.format(text, axes)
         return Terms(name, text)
-    if count_axes != 1:
-        raise Refused(site.origin, f"`{site.name}` reads places by data over several sets, which is not exported")
     sizes = [expressions.size(index.space.size) for index in chain.indices if isinstance(index.space, Finite)]
     place = expressions.text(reads[0])
     for read, size in zip(reads[1:], sizes[1:], strict=True):

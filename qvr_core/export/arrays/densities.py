@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.expressions import Expressions, is_constant, rank
-from qvr_core.export.reading import event_dims
-from qvr_core.export.refusals import Refused
+from qvr_core.export.arrays.expressions import Expressions, is_constant, is_truth, rank
+from qvr_core.export.refusals import Refused, no_tails
+from qvr_core.lowered.axes import event_dims
+from qvr_core.lowered.limits import limited
+from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained
-
-SURVIVAL = {
-    "Normal": "log_survival_normal({value}, {loc}, {scale})",
-    "LogNormal": "log_survival_normal({log}({value}), {loc}, {scale})",
-    "Exponential": "-{rate} * {value}",
-    "Weibull": "-(({value} / {scale}) ** {concentration})",
-}
-"""log P(T ≥ value), of the families whose right-censored values are exported."""
 
 
 class Densities:
@@ -43,6 +37,29 @@ class Densities:
         made = self.expressions.template(template, **arguments)
         return self.expressions.template(self.dialect.log_prob, made, value)
 
+    def of(self, factor: Factor) -> str:
+        """The log density of each element of a factor, as far as it counts."""
+        expressions, where = self.expressions, self.dialect.where
+        density = self.log_density(factor.draw, factor.site, expressions.text(factor.value))
+        limits = limited(factor)
+        if limits is None:
+            raise no_tails(factor)
+        for case in limits.cases:
+            density = expressions.template(where, self.truth(case.when), expressions.text(case.density), density)
+        if limits.within is not None and limits.mass is not None:
+            inside = f"{density} - {expressions.text(limits.mass)}"
+            density = expressions.template(where, self.truth(limits.within), inside, 'float("-inf")')
+        if factor.where is not None:
+            density = expressions.template(where, self.truth(factor.where), density, "0.0")
+        if factor.weight is not None:
+            density = f"({expressions.number(factor.weight, expressions.text(factor.weight))} * ({density}))"
+        return density
+
+    def truth(self, condition: Expr) -> str:
+        """A condition, of which data say 0 or 1."""
+        text = self.expressions.text(condition)
+        return text if is_truth(condition) else self.expressions.compared("ne", text, "0")
+
     def total(self, draw: FamilyDraw, site: Site, value: str) -> str:
         """The log density of all elements of a value together."""
         made = self.distribution(draw, site)
@@ -53,17 +70,6 @@ class Densities:
     def summed(self, density: str) -> str:
         """The sum of log densities."""
         return self.expressions.template(self.dialect.total, density)
-
-    def log_survival(self, draw: FamilyDraw, site: Site, value: str) -> str:
-        """log P(T ≥ value) of each element."""
-        template = SURVIVAL.get(draw.family)
-        if template is None:
-            words = ", ".join(SURVIVAL)
-            raise Refused(
-                site.origin, f"`{site.name}`: right-censoring of {draw.family} is not exported", f"there are {words}"
-            )
-        log = self.dialect.functions["log"].partition("(")[0]
-        return self.expressions.template(template, value=value, log=log, **self._arguments(draw, site))
 
     def categories(self, draw: FamilyDraw, site: Site, count: int | str, text: str) -> str:
         """log p of each of the values that a hidden name may have, along a last axis."""

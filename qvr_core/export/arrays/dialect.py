@@ -48,6 +48,9 @@ class Dialect:
     """Functions that an exported file has where a template calls them."""
 
 
+TAILS = {"log1mexp": "log_one_minus_exp({0})", "log_between": "log_between({0}, {1}, {2}, {3})"}
+"""What limits are lowered to beside builtins; both are helpers."""
+
 REDUCTIONS = frozenset(name for name, function in BUILTINS.items() if function.along_axis)
 """Builtins with an axis."""
 

@@ -113,6 +113,8 @@ class Expressions:
     def template(self, template: str, *arguments: str, **named: str) -> str:
         """A template filled in; the helpers that it calls come along."""
         self.used |= {name for name in self.dialect.helpers if f"{name}(" in template}
+        if "log_between" in self.used:
+            self.used.add("log_one_minus_exp")
         return template.format(*arguments, **named)
 
     def _data(self, expr: Data, name: str) -> str:
@@ -137,6 +139,8 @@ class Expressions:
         if function == "where":
             if not is_truth(expr.args[0]):
                 arguments[0] = self.compared("ne", arguments[0], "0")
+            if is_constant(expr.args[0]):
+                arguments[0] = self.compared("ne", self.dialect.number.format(f"1.0 * {arguments[0]}"), "0")
             return self.template(self.dialect.where, *arguments)
         template = self.dialect.functions.get(function)
         if template is None or (expr.keywords and function not in REDUCTIONS):
@@ -193,15 +197,18 @@ class Expressions:
         return base if all(one == ":" for one in slices) else f"{base}[{', '.join(slices)}]"
 
     def _slices(self, expr: Index) -> list[str] | None:
-        """The indices as slices, where each runs through its own axis of the result."""
+        """The indices as slices and numbers, where each runs through its own axis of the result."""
         found: list[str] = []
-        count = len(expr.indices)
-        for at, index in enumerate(expr.indices):
-            behind = 0
+        following = sum(not isinstance(index, Constant) for index in expr.indices)
+        for index in expr.indices:
+            if isinstance(index, Constant):
+                found.append(self.text(index))
+                continue
+            behind, following = 0, following - 1
             while isinstance(index, Arrange) and index.axes[:1] == (0,) and set(index.axes[1:]) <= {None}:
                 behind += len(index.axes) - 1
                 index = index.base
-            if not isinstance(index, IndexValue) or behind != count - 1 - at or index.name == self.along:
+            if not isinstance(index, IndexValue) or behind != following or index.name == self.along:
                 return None
             found.append(f"{index.first}:" if index.first else ":")
         return found

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from qvr_core.export.arrays.blocks import Block, block_of
 from qvr_core.export.arrays.densities import Densities
 from qvr_core.export.arrays.dialect import Dialect
-from qvr_core.export.arrays.expressions import Expressions, is_constant, is_truth
+from qvr_core.export.arrays.expressions import Expressions, is_constant
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
-from qvr_core.export.reading import Reading, check_elements, event_dims, plate_dims
+from qvr_core.export.reading import Reading
 from qvr_core.export.refusals import Refused
-from qvr_core.lowered.factors import factor_of
+from qvr_core.lowered.axes import event_dims, plate_dims
+from qvr_core.lowered.factors import existing, factors_of, resting
 from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
@@ -35,6 +36,7 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Constrained, Dim
+from qvr_core.semantics.types.walk import sites
 
 
 class Steps(ABC):
@@ -44,6 +46,8 @@ class Steps(ABC):
     dialect: Dialect
     indent = 4
     reserved: tuple[str, ...] = ()
+    discrete = False
+    """Whether whole numbers without a distribution of the target's can be latents."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -124,9 +128,24 @@ class Steps(ABC):
 
     def body(self) -> list[str]:
         """All steps."""
+        for site in sites(self.reading.program.steps, ObserveModel):
+            self._ended(site)
         for step in self.reading.program.steps:
             self.step(step)
         return self.lines
+
+    def _ended(self, site: Site) -> None:
+        """Numbers in place of elements that do not exist, where data may have NaN, whose gradient is one whatever is
+        left out later."""
+        there, name = existing(site), self.names[site.name]
+        if there is None:
+            return
+        text = self.densities.truth(there) + "[..., None]" * len(event_dims(site))
+        self.write(f"# what is behind the end of a sequence of {name} counts nothing")
+        filled = self.expressions.template(
+            self.dialect.where, text, name, "0" if FAMILIES[_family(site).family].discrete else "0.5"
+        )
+        self.write(f"{name} = {filled}")
 
     def step(self, step: StepModel) -> None:
         """One step, with its comments."""
@@ -191,29 +210,25 @@ class Steps(ABC):
 
     def _sample(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
-        if site.limits:
-            raise Refused(site.origin, f"`{site.name}`: truncated draws are not exported")
-        shape, factor = plate_dims(site), factor_of(site)
-        if factor.partial:
-            check_elements(factor)
-            if FAMILIES[draw.family].discrete:
-                raise Refused(site.origin, f"`{site.name}`: a discrete latent with a mask or a weight is not exported")
-            self.free(site, name, self.expressions.shape(shape))
-            self.add(f"{name}_density", self.counted(factor, self.densities.log_density(draw, site, name)))
-            return
-        if site.chain is not None:
-            self.free(site, name, self.expressions.shape((*shape, *event_dims(site))))
-            self.add(f"{name}_density", self._chain(site, draw, name))
+        factors = (*factors_of(site), *resting(site))
+        shape = self.expressions.shape((*plate_dims(site), *event_dims(site)))
+        if site.chain is not None or any(factor.partial for factor in factors):
+            if FAMILIES[draw.family].discrete and not self.discrete:
+                raise Refused(
+                    site.origin, f"`{site.name}`: a discrete latent with a density of its own is not exported"
+                )
+            self.free(site, name, shape)
+            self.add(f"{name}_density", self._density(factors))
             return
         space = site.bound[0][1].space
         if isinstance(space, Constrained) and space.kind == "Ordered":
             self.ordered(site, draw)
         elif self.densities.distribution(draw, site) is None or draw.family in ("Flat", "ICAR"):
-            self.free(site, name, self.expressions.shape((*shape, *event_dims(site))))
+            self.free(site, name, shape)
             if draw.family != "Flat":
                 self.add(f"{name}_density", self.densities.total(draw, site, name))
         else:
-            self.latent(site, draw, shape)
+            self.latent(site, draw, plate_dims(site))
 
     def ordered(self, site: Site, draw: FamilyDraw) -> None:
         """An ascending vector: k! times the product of the densities."""
@@ -224,21 +239,14 @@ class Steps(ABC):
         self.free(site, name, self.expressions.shape(dims))
         self.add(f"{name}_density", f"{self.densities.total(draw, site, name)} + {orders(dims[0])}")
 
-    def _chain(self, site: Site, draw: FamilyDraw, name: str) -> str:
-        """log density of the elements of a chain, each given those before it."""
-        chain = site.chain
-        assert chain is not None
-        if len(chain.indices) != 1 or event_dims(site):
-            raise Refused(site.origin, f"`{site.name}`: chains over several indices are not exported")
-        lag = chain.indices[0].lag
-        text = self.densities.total(draw, site, f"{name}[{lag}:]")
-        match chain.start:
-            case None:
-                return text
-            case FamilyDraw() as start:
-                return f"{self.densities.total(start, site, f'{name}[:{lag}]')} + {text}"
-            case _:
-                raise Refused(site.origin, f"`{site.name}`: a chain that starts from values is not exported")
+    def _density(self, factors: Sequence[Factor]) -> str:
+        """The log density of a site's elements, each as far as it counts."""
+        return " + ".join(map(self._scored, factors))
+
+    def _scored(self, factor: Factor) -> str:
+        if not factor.partial:
+            return self.densities.total(factor.draw, factor.site, self.expressions.text(factor.value))
+        return self.densities.summed(self.densities.of(factor))
 
     def _observe(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
@@ -248,43 +256,12 @@ class Steps(ABC):
             self.completed(site, self.names.fresh(f"{name}_missing"))
             self.add(f"{name}_density", self.densities.total(draw, site, name))
             return
-        factor = factor_of(site)
-        if factor.partial:
-            check_elements(factor)
-        if site.limits:
-            self._censored(factor, name)
-        elif factor.partial:
-            self.add(f"{name}_density", self.counted(factor, self.densities.log_density(draw, site, name)))
-        elif site.chain is not None:
-            if site.chain.start is not None or len(site.chain.indices) != 1:
-                self.add(f"{name}_density", self._chain(site, draw, name))
-            else:
-                self.observed(site, draw, f"{name}[{site.chain.indices[0].lag}:]")
+        factors = factors_of(site)
+        *begun, last = factors
+        if begun or last.partial:
+            self.add(f"{name}_density", self._density(factors))
         else:
-            self.observed(site, draw, name)
-
-    def counted(self, factor: Factor, density: str) -> str:
-        """The sum of the densities of a factor's elements, each as far as it counts."""
-        expressions = self.expressions
-        if factor.where is not None:
-            there = expressions.text(factor.where)
-            there = there if is_truth(factor.where) else expressions.compared("ne", there, "0")
-            density = expressions.template(self.dialect.where, there, density, "0.0")
-        if factor.weight is not None:
-            density = f"({expressions.number(factor.weight, expressions.text(factor.weight))} * ({density}))"
-        return self.densities.summed(density)
-
-    def _censored(self, factor: Factor, name: str) -> None:
-        site, draw = factor.site, factor.draw
-        limits = dict(site.limits)
-        if set(limits) != {"right_censored"}:
-            raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
-        where = self.expressions.text(limits["right_censored"])
-        exact = self.densities.log_density(draw, site, name)
-        longer = self.densities.log_survival(draw, site, name)
-        later = self.expressions.compared("eq", where, "1")
-        density = self.expressions.template(self.dialect.where, later, longer, exact)
-        self.add(f"{name}_density", self.counted(factor, density))
+            self.observed(site, draw, self.expressions.text(last.value))
 
     def _marginalize(self, step: MarginalizeModel) -> None:
         block = block_of(step, self.expressions, self.densities)

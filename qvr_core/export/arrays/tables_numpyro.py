@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.export.arrays.dialect import TAILS, Dialect
 from qvr_core.operations.table import templates
 
 _FAMILIES = {
@@ -67,24 +67,32 @@ _HELPERS = {
     """log p along the last axis, made to add up to 1; finite for a p of 0."""
     return jnp.log(jnp.maximum(p / p.sum(-1, keepdims=True), jnp.finfo(p.dtype).tiny))
 ''',
-    "log_survival_normal": '''def log_survival_normal(value, loc, scale):
-    """log P(T >= value) of a Normal."""
-    return jax.scipy.special.log_ndtr((loc - value) / scale)
+    "log_between": '''def log_between(below_low, above_low, below_high, above_high):
+    """log P(low < T <= high) of the logarithms of P(T <= x) and P(T > x), by the smaller ones."""
+    upper = above_low < below_high
+    more = jnp.where(upper, above_low, below_high)
+    less = jnp.where(upper, above_high, below_low)
+    return more + log_one_minus_exp(jnp.minimum(less - more, 0.0))
+''',
+    "log_one_minus_exp": '''def log_one_minus_exp(x):
+    """log(1 - exp(x)) of an x below 0."""
+    return jnp.where(x > -0.69, jnp.log(-jnp.expm1(x)), jnp.log1p(-jnp.exp(x)))
 ''',
     "added_up": '''def added_up(terms, places, count):
     """Terms along the last axis, added up by place."""
     return jnp.zeros((*terms.shape[:-1], count)).at[..., places].add(terms)
 ''',
     "at_places": '''def at_places(terms, places, count):
-    """Terms along the first axis, added up by place."""
-    return jnp.zeros((count, *terms.shape[1:])).at[places].add(terms)
+    """Terms (elements, values) added up by the place of each element."""
+    places = jnp.broadcast_to(places, terms.shape[:-1])
+    return jnp.zeros((count, terms.shape[-1])).at[places].add(terms)
 ''',
 }  # fmt: skip
 
 NUMPYRO = Dialect(
     target="NumPyro",
     arrays="jnp",
-    functions=templates("numpyro"),
+    functions=templates("numpyro") | TAILS,
     families=_FAMILIES,
     arange="jnp.arange({0})",
     einsum="jnp.einsum({0}, {1})",

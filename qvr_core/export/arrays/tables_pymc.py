@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.export.arrays.dialect import TAILS, Dialect
 from qvr_core.operations.table import templates
 
 _FAMILIES = {
@@ -57,9 +57,16 @@ _HELPERS = {
     """log p along the last axis, made to add up to 1; finite for a p of 0."""
     return pt.log(pt.maximum(p / p.sum(-1, keepdims=True), 1e-300))
 ''',
-    "log_survival_normal": '''def log_survival_normal(value, loc, scale):
-    """log P(T >= value) of a Normal."""
-    return pm.math.log_normcdf((loc - value) / scale)
+    "log_between": '''def log_between(below_low, above_low, below_high, above_high):
+    """log P(low < T <= high) of the logarithms of P(T <= x) and P(T > x), by the smaller ones."""
+    upper = above_low < below_high
+    more = pt.switch(upper, above_low, below_high)
+    less = pt.switch(upper, above_high, below_low)
+    return more + log_one_minus_exp(pt.minimum(less - more, 0.0))
+''',
+    "log_one_minus_exp": '''def log_one_minus_exp(x):
+    """log(1 - exp(x)) of an x below 0."""
+    return pt.switch(x > -0.69, pt.log(-pt.expm1(x)), pt.log1p(-pt.exp(x)))
 ''',
     "added_up": '''def added_up(terms, places, count):
     """Terms along the last axis, added up by place."""
@@ -67,7 +74,8 @@ _HELPERS = {
     return pt.inc_subtensor(zeros[..., places], terms)
 ''',
     "at_places": '''def at_places(terms, places, count, values):
-    """Terms along the first axis, added up by place."""
+    """Terms (elements, values) added up by the place of each element."""
+    places = pt.broadcast_to(places, terms.shape[:-1])
     return pt.inc_subtensor(pt.zeros((count, values))[places], terms)
 ''',
 }  # fmt: skip
@@ -75,7 +83,7 @@ _HELPERS = {
 PYMC = Dialect(
     target="PyMC",
     arrays="pt",
-    functions=templates("pymc"),
+    functions=templates("pymc") | TAILS,
     families=_FAMILIES,
     arange="pt.arange({0})",
     einsum="pt.einsum({0}, {1})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.export.arrays.dialect import Dialect
+from qvr_core.export.arrays.dialect import TAILS, Dialect
 from qvr_core.operations.table import templates
 
 _FAMILIES = {
@@ -78,24 +78,32 @@ _HELPERS = {
     at = value.expand(shape)[..., None]
     return log_p.expand(*shape, log_p.shape[-1]).gather(-1, at)[..., 0]
 ''',
-    "log_survival_normal": '''def log_survival_normal(value, loc, scale):
-    """log P(T >= value) of a Normal."""
-    return torch.special.log_ndtr((loc - value) / scale)
+    "log_between": '''def log_between(below_low, above_low, below_high, above_high):
+    """log P(low < T <= high) of the logarithms of P(T <= x) and P(T > x), by the smaller ones."""
+    upper = above_low < below_high
+    more = torch.where(upper, above_low, below_high)
+    less = torch.where(upper, above_high, below_low)
+    return more + log_one_minus_exp(torch.minimum(less - more, torch.zeros(())))
+''',
+    "log_one_minus_exp": '''def log_one_minus_exp(x):
+    """log(1 - exp(x)) of an x below 0."""
+    return torch.where(x > -0.69, torch.log(-torch.expm1(x)), torch.log1p(-torch.exp(x)))
 ''',
     "added_up": '''def added_up(terms, places, count):
     """Terms along the last axis, added up by place."""
     return torch.zeros((*terms.shape[:-1], count)).index_add(-1, places, terms)
 ''',
     "at_places": '''def at_places(terms, places, count):
-    """Terms along the first axis, added up by place."""
-    return torch.zeros((count, *terms.shape[1:])).index_add(0, places, terms)
+    """Terms (elements, values) added up by the place of each element."""
+    where = (places.expand(terms.shape[:-1]),)
+    return torch.zeros((count, terms.shape[-1])).index_put(where, terms, True)
 ''',
 }  # fmt: skip
 
 TORCH = Dialect(
     target="torch",
     arrays="torch",
-    functions=templates("torch"),
+    functions=templates("torch") | TAILS,
     families=_FAMILIES,
     arange="torch.arange({0})",
     einsum="torch.einsum({0}, {1})",

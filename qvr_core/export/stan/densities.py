@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-from qvr_core.export.reading import event_dims
-from qvr_core.export.refusals import Refused
+from qvr_core.export.refusals import Refused, no_tails
 from qvr_core.export.stan.elements import Elements, Places, number
-from qvr_core.export.stan.places import ALL, BEFORE, SUM, TERNARY, Text
-from qvr_core.export.stan.tables import CENSORED, FAMILIES
+from qvr_core.export.stan.places import ALL, BEFORE, EQUAL, PRODUCT, SUM, TERNARY, Text
+from qvr_core.export.stan.tables import FAMILIES
+from qvr_core.lowered.axes import event_dims
+from qvr_core.lowered.limits import limited
+from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -36,15 +38,43 @@ class Densities:
         text = template.format(value=value, **arguments)
         return Text(f"{text} + {more}", SUM) if more else Text(text)
 
-    def later(self, draw: FamilyDraw, site: Site, value: str, at: Places) -> str:
-        """log P(T ≥ value) of an element."""
-        if draw.family not in CENSORED:
-            words = ", ".join(CENSORED)
-            raise Refused(
-                site.origin, f"`{site.name}`: right-censoring of {draw.family} is not exported", f"there are {words}"
-            )
-        _, template, _ = self._entry(draw, site)
-        return template.replace("_lpdf(", "_lccdf(").format(value=value, **self._arguments(draw, site, at))
+    def added(self, factor: Factor, at: Places, target: str, *, summed: bool = False) -> list[str]:
+        """Lines that add the density of an element to a target, as far as it counts."""
+        elements, limits = self.elements, limited(factor)
+        if limits is None:
+            raise no_tails(factor)
+
+        def line(text: Text) -> str:
+            if limits.mass is not None:
+                text = Text(f"{text.at(SUM)} - {elements.of(limits.mass, at).at(PRODUCT)}", SUM)
+            if factor.weight is not None:
+                text = Text(f"{elements.of(factor.weight, at).at(PRODUCT)} * ({text.text})", PRODUCT)
+            return f"{target} += {text.text};"
+
+        with elements.apart() as before:
+            exact = self.of(factor.draw, factor.site, self._value(factor, at), at, summed=summed)
+            lines = [line(exact)]
+            for case in limits.cases:
+                known = line(elements.of(case.density, at))
+                lines = _branched(self._truth(case.when, at), [known], lines)
+            if limits.within is not None:
+                lines = _branched(self._truth(limits.within, at), lines, [f"{target} += negative_infinity();"])
+            if factor.where is not None:
+                lines = _branched(self._truth(factor.where, at), lines, [])
+        return [*before, *lines]
+
+    def _truth(self, condition: Expr, at: Places) -> str:
+        """A condition, of which data say 0 or 1."""
+        text = self.elements.of(condition, at)
+        return text.text if self.elements.shapes.is_truth(condition) else f"{text.at(EQUAL)} != 0"
+
+    def _value(self, factor: Factor, at: Places) -> str:
+        """An element that has a density: a number, or all of a vector."""
+        vector = LANGUAGE[factor.draw.family].event
+        if self.elements.shapes.is_code(factor.value):
+            return str(self.elements.code(factor.value, at))
+        text = self.elements.text(factor.value, (*at, *[ALL] * vector))
+        return re.sub(r"\[\0(, \0)*\]|(, \0)+(?=\])", "", text)
 
     def along(self, draw: FamilyDraw, site: Site, name: str, at: Places, count: str) -> str | None:
         """The log density of all elements in one call, where each argument is a vector or one number."""
@@ -149,3 +179,8 @@ def _is_simplex(expr: Expr) -> bool:
 
 def _mentions(text: str, word: str) -> bool:
     return re.search(rf"\b{word}\b", text) is not None
+
+
+def _branched(condition: str, then: list[str], other: list[str]) -> list[str]:
+    lines = [f"if ({condition}) {{", *(f"  {line}" for line in then)]
+    return [*lines, "} else {", *(f"  {line}" for line in other), "}"] if other else [*lines, "}"]

@@ -243,6 +243,7 @@ class Elements:
         template = FUNCTIONS.get(function)
         if template is None:
             raise self.shapes.refused(expr, f"`{expr.function}`")
+        self.used |= {function} & HELPERS.keys()
         return Text(template.format(*(self.of(arg, at).text for arg in args)))
 
     def _infix(self, expr: Builtin, function: str, at: Places) -> Text:
@@ -410,7 +411,7 @@ class Elements:
 
     def helped(self, name: str, arguments: str) -> str:
         """A call of a function that the file has of its own."""
-        self.used |= set(HELPERS) if name == "log_normalised" else {name}
+        self.used |= {"log_normalised", "log_clamped"} if name == "log_normalised" else {name}
         return f"{name}({arguments})"
 
 

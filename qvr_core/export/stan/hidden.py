@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from qvr_core.export.reading import event_dims, plate_dims
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
 from qvr_core.export.stan.places import BEFORE, Place
+from qvr_core.lowered.axes import Axis, event_dims
+from qvr_core.lowered.factors import beside, factors_of
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, ParamModel, ScoreModel, Site
@@ -78,28 +79,24 @@ class Hidden:
         """What an observed step says of each hidden value, at the places that its elements read."""
         draw, elements = site.draw, self.elements
         assert isinstance(draw, FamilyDraw)
-        if site.chain is not None or site.limits or site.missing is not None:
-            raise Refused(site.origin, f"`{site.name}`: shifts, limits and missing cells are not exported in a block")
+        if site.missing is not None:
+            raise Refused(site.origin, f"`{site.name}`: missing cells are not exported in a block")
         if event_dims(site):
             raise Refused(site.origin, f"`{site.name}`: vectors are not exported in a block")
-        sizes = elements.shapes.texts(plate_dims(site))
-        wanted = [index.name for index in site.indices] or ["i"] * len(sizes)
+        (factor,) = factors_of(site)
+        wide = beside(factor, draw, 2)
 
         def inner(at: Places) -> list[str]:
+            at = tuple(place.moved(-axis.first) for place, axis in zip(at, factor.axes, strict=True))
             with elements.running(self.name, own=True) as value:
                 with elements.apart() as lines:
                     places = [elements.code(read, at) for read in reads]
-                    own = elements.names[site.name] + (f"[{', '.join(map(str, at))}]" if at else "")
-                    text = self.densities.of(draw, site, own, (*at, BEFORE, Place(value)), summed=True).text
                 kept = [place for place, size in zip(places, self.sizes, strict=True) if size != "1"]
                 target = f"{self.terms}[{', '.join(map(str, (*kept, value)))}]"
-                return [
-                    f"for ({value} in 1:{self.count}) {{",
-                    *(f"  {line}" for line in (*lines, f"{target} += {text};")),
-                    "}",
-                ]
+                lines += self.densities.added(wide, (*at, BEFORE, Place(value)), target, summed=True)
+                return [f"for ({value} in 1:{self.count}) {{", *(f"  {line}" for line in lines), "}"]
 
-        return looped(elements, sizes, wanted, inner)
+        return over_axes(elements, factor.axes, inner)
 
     def _summed(self) -> list[str]:
         elements = self.elements
@@ -167,24 +164,31 @@ class Hidden:
         return [*(fixed if stays else []), *opened]
 
 
+def over_axes(elements: Elements, axes: Sequence[Axis], inner: Callable[[Places], list[str]]) -> list[str]:
+    """Lines for each element of these axes."""
+    sizes = elements.shapes.texts([axis.size for axis in axes])
+    return looped(elements, sizes, [axis.name for axis in axes], inner, [axis.first for axis in axes])
+
+
 def looped(
     elements: Elements,
     sizes: Sequence[str],
     wanted: Sequence[str],
     inner: Callable[[Places], list[str]],
-    first: int = 0,
+    firsts: Sequence[int] = (),
 ) -> list[str]:
-    """Lines in a loop for each axis, of which that of a single place needs none; the first leaves out `first`."""
+    """Lines in a loop for each axis, of which that of a single place needs none; `firsts` are how many
+    elements each leaves out."""
     places: list[Place] = []
     heads: list[str] = []
     with ExitStack() as stack:
         for at, size in enumerate(sizes):
-            if size == "1":
+            left_out = firsts[at] if firsts else 0
+            if size == "1" and not left_out:
                 places.append(Place("1"))
                 continue
             name = stack.enter_context(elements.running((wanted[at] if at < len(wanted) else "") or "ijklmnop"[at]))
-            begin = 1 + (first if at == 0 else 0)
-            heads.append(f"for ({name} in {begin}:{size}) {{")
+            heads.append(f"for ({name} in {1 + left_out}:{size}) {{")
             places.append(Place(name))
         lines = inner(tuple(places))
     for head in reversed(heads):

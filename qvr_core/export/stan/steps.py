@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from qvr_core.export.reading import Reading, check_elements, event_dims, plate_dims
+from qvr_core.export.reading import Reading
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
-from qvr_core.export.stan.hidden import Hidden, looped
-from qvr_core.export.stan.places import EQUAL, PRODUCT, Place, Text
+from qvr_core.export.stan.hidden import Hidden, looped, over_axes
 from qvr_core.export.stan.stan_names import StanNames
 from qvr_core.export.stan.tables import RANDOM, reserved
-from qvr_core.lowered.factors import factor_of
+from qvr_core.lowered.axes import event_dims, plate_dims
+from qvr_core.lowered.factors import factors_of, resting
 from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr
+from qvr_core.semantics.types.model.expressions import Bound, Builtin
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
-    Chain,
     IndexedValue,
     LetModel,
     MarginalizeModel,
@@ -47,6 +46,7 @@ class Steps:
         self.elements = Elements(reading, self.names)
         self.shapes = self.elements.shapes
         self.densities = Densities(self.elements)
+        self.data = frozenset(item.name for item in reading.data)
         self.known: list[str] = []
         self.parameters: list[str] = []
         self.made: list[str] = []
@@ -167,7 +167,7 @@ class Steps:
                 found += made if lag == index.lag else [f"if ({at[0]} > {lag}) {{", *(f"  {x}" for x in made), "}"]
             return found
 
-        return [*lines, *looped(self.elements, (size,), [index.name], inner, index.lag)]
+        return [*lines, *looped(self.elements, (size,), [index.name], inner, [index.lag])]
 
     def _score(self, step: ScoreModel) -> None:
         def inner(at: Places) -> list[str]:
@@ -184,8 +184,6 @@ class Steps:
     def _sample(self, site: Site) -> None:
         draw, own = _family(site), site.name
         name = self.names[own]
-        if site.limits:
-            raise Refused(site.origin, f"`{own}`: truncated draws are not exported")
         if FAMILIES[draw.family].discrete:
             raise Refused(
                 site.origin, f"`{own}`: Stan has no discrete parameters", f"sum it out: `marginalize {own} <- …`"
@@ -212,97 +210,49 @@ class Steps:
             if plates or not event[0].isdigit():
                 raise Refused(site.origin, f"`{own}`: ordered vectors over a plate are not exported")
             more = f" + lgamma({int(event[0]) + 1})"
-        self.model += self._density(site, draw, name, more)
+        self.model += self._density(site, name, more)
 
-    def _density(self, site: Site, draw: FamilyDraw, name: str, more: str = "") -> list[str]:
+    def _density(self, site: Site, name: str, more: str = "") -> list[str]:
         """The density of all elements."""
-        sizes = self.shapes.texts(plate_dims(site))
-        if not FAMILIES[draw.family].event:
-            sizes = (*sizes, *self.shapes.texts(event_dims(site)))
-        chain = site.chain
-        lag = 0
-        lines: list[str] = []
-        if chain is not None:
-            if len(chain.indices) != 1 or len(sizes) != 1:
-                raise Refused(site.origin, f"`{site.name}`: chains over several indices are not exported")
-            lag = chain.indices[0].lag
-            lines += self._start(site, chain, name, lag)
-        wanted = [index.name for index in site.indices]
-
-        def inner(at: Places) -> list[str]:
-            with self.elements.apart() as before:
-                value = f"{name}[{', '.join(map(str, at))}]" if at else name
-                places = (at[0].moved(-lag), *at[1:]) if lag else at
-                text = self.densities.of(draw, site, value, places)
-                return [*before, *self._counted(factor, text, places)]
-
-        factor = factor_of(site)
-        if factor.partial:
-            check_elements(factor)
-        together = None if lag or factor.partial else self._together(site, draw, name, sizes, wanted)
+        factors = (*factors_of(site), *(resting(site) if site.name not in self.data else ()))
+        together = self._together(factors[0], name)
         if together is not None:
             return [f"target += {together}{more};"]
-        made = looped(self.elements, sizes, wanted, inner, lag)
-        if more:
-            made.append(f"target += {more.removeprefix(' + ')};")
-        return [*lines, *self._braced(made)]
+        made = [line for factor in factors for line in self._elements(factor)]
+        return [*made, f"target += {more.removeprefix(' + ')};"] if more else made
 
-    def _counted(self, factor: Factor, density: Text, at: Places) -> list[str]:
-        """An element's density as far as it counts."""
-        text = density.text
-        if factor.weight is not None:
-            text = f"{self._option(factor.weight, at).at(PRODUCT)} * ({text})"
-        if factor.where is None:
-            return [f"target += {text};"]
-        there = self._option(factor.where, at)
-        truth = there.text if self.shapes.is_truth(factor.where) else f"{there.at(EQUAL)} != 0"
-        return [f"if ({truth}) {{", f"  target += {text};", "}"]
+    def _elements(self, factor: Factor) -> list[str]:
+        """The densities of a factor's elements, one by one."""
 
-    def _option(self, option: Expr, at: Places) -> Text:
-        """What an option says of an element."""
-        return self.elements.of(option, at if self.shapes.of(option) else ())
+        def inner(at: Places) -> list[str]:
+            places = tuple(place.moved(-axis.first) for place, axis in zip(at, factor.axes, strict=True))
+            return self.densities.added(factor, places, "target")
 
-    def _together(
-        self, site: Site, draw: FamilyDraw, name: str, sizes: tuple[str, ...], wanted: list[str]
-    ) -> str | None:
+        return self._braced(over_axes(self.elements, factor.axes, inner))
+
+    def _together(self, factor: Factor, name: str) -> str | None:
         """The density of all elements in one call; None where that cannot be."""
-        if not sizes or len(sizes) > 2 or (len(sizes) == 2 and site.name in self.shapes.whole):
+        site, sizes = factor.site, self.shapes.texts([axis.size for axis in factor.axes])
+        single = factor.partial or site.chain is not None
+        if single or not sizes or len(sizes) > 2 or (len(sizes) == 2 and site.name in self.shapes.whole):
             return None
         count = " * ".join(sizes)
-        whole = name if len(sizes) == 1 else f"to_vector({name})"
+        value = name if len(sizes) == 1 else f"to_vector({name})"
         found: list[str | None] = []
 
         def inner(at: Places) -> list[str]:
-            found.append(self.densities.along(draw, site, whole, at, count))
+            found.append(self.densities.along(factor.draw, site, value, at, count))
             return []
 
-        looped(self.elements, sizes, wanted, inner)
+        over_axes(self.elements, factor.axes, inner)
         return found[0]
 
-    def _start(self, site: Site, chain: Chain, name: str, lag: int) -> list[str]:
-        """The first elements of a chain."""
-        if chain.start is None:
-            return []
-        starts = chain.start if isinstance(chain.start, tuple) else (chain.start,) * lag
-        lines: list[str] = []
-        for at, start in enumerate(starts):
-            if not isinstance(start, FamilyDraw):
-                raise Refused(site.origin, f"`{site.name}`: a chain that starts from values is not exported")
-            place = Place(str(at + 1))
-            with self.elements.apart() as before:
-                text = self.densities.of(start, site, f"{name}[{place}]", (place,)).text
-            lines += self._braced([*before, f"target += {text};"])
-        return lines
-
     def _observe(self, site: Site) -> None:
-        draw, name = _family(site), self.names[site.name]
+        name = self.names[site.name]
         self.model += self._comments(site.origin)
         if site.missing is not None:
             name = self._completed(site)
-        if site.limits:
-            self.model += self._censored(site, draw, name)
-        else:
-            self.model += self._density(site, draw, name)
+        self.model += self._density(site, name)
 
     def _completed(self, site: Site) -> str:
         """Data whose missing cells are parameters."""
@@ -333,27 +283,6 @@ class Steps:
         self.made += ["{", f"  int {following} = 1;", *(f"  {line}" for line in lines), "}"]
         self.elements.called[site.name] = whole
         return whole
-
-    def _censored(self, site: Site, draw: FamilyDraw, name: str) -> list[str]:
-        limits = dict(site.limits)
-        if set(limits) != {"right_censored"} or site.chain is not None or event_dims(site):
-            raise Refused(site.origin, f"`{site.name}`: of the limits only `right_censored` is exported")
-
-        factor = factor_of(site)
-        if factor.partial:
-            check_elements(factor)
-
-        def inner(at: Places) -> list[str]:
-            with self.elements.apart() as before:
-                value = f"{name}[{', '.join(map(str, at))}]" if at else name
-                where = self.elements.text(limits["right_censored"], at)
-                longer = self._counted(factor, Text(self.densities.later(draw, site, value, at)), at)
-                exact = self._counted(factor, self.densities.of(draw, site, value, at), at)
-            branches = [f"if ({where} == 1) {{", *(f"  {line}" for line in longer), "} else {"]
-            return [*before, *branches, *(f"  {line}" for line in exact), "}"]
-
-        wanted = [index.name for index in site.indices]
-        return self._braced(looped(self.elements, self.shapes.texts(plate_dims(site)), wanted, inner))
 
     def _predict(self, site: Site) -> None:
         """A draw made after the fit."""

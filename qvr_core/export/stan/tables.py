@@ -22,7 +22,10 @@ REDUCED = _of_rule("reduce")
 ALONG = _of_rule("keep")
 """Functions of a vector that give one."""
 
-FUNCTIONS = {name: text for name, text in _TEMPLATES.items() if name not in REDUCED | ALONG}
+TAILS = {"log1mexp": "log1m_exp({0})", "log_between": "log_between({0}, {1}, {2}, {3})"}
+"""What limits are lowered to beside builtins; the last is a helper."""
+
+FUNCTIONS = {name: text for name, text in _TEMPLATES.items() if name not in REDUCED | ALONG} | TAILS
 """Functions of numbers."""
 
 HALF = "log(2)"
@@ -69,10 +72,12 @@ FAMILIES: dict[str, tuple[str, str]] = {
 }
 """Log densities of one element, by family and arguments, and what is added to each."""
 
-CENSORED = ("Normal", "LogNormal", "Exponential", "Weibull")
-"""Families whose right-censored values are exported."""
-
 HELPERS = {
+    "log_between": """  // log P(low < T <= high) of the logarithms of P(T <= x) and P(T > x), by the smaller ones
+  real log_between(real below_low, real above_low, real below_high, real above_high) {
+    return above_low < below_high ? log_diff_exp(above_low, above_high) : log_diff_exp(below_high, below_low);
+  }
+""",
     "log_normalised": """  // log p, made to add up to 1; finite for a p of 0
   vector log_normalised(vector p) {
     vector[size(p)] found;
@@ -110,7 +115,7 @@ _WORDS = """
 """
 _CALLED = """
     size log sum rep_vector rep_array append_row is_nan dot_product dot_self to_vector cholesky_decompose inverse inv
-    fmax positive_infinity negative_infinity not_a_number log_softmax inv_logit log_sum_exp
+    fmax log_diff_exp log1m_exp positive_infinity negative_infinity not_a_number log_softmax inv_logit log_sum_exp
 """
 _DENSITIES = [name for template, _ in FAMILIES.values() for name in re.findall(r"(\w+)\(", template)]
 

@@ -1,0 +1,138 @@
+"""log P(T ≤ x) and log P(T > x) of families, as arithmetic on their arguments.
+
+What rounding would lose is kept: each side is computed by itself where the family has it in closed form, and else as
+log(1 − the other) (`log1mexp`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types.model.expressions import Builtin, Constant, Expr, ValueType
+from qvr_core.semantics.types.model.families import FamilyDraw
+
+ANY = ValueType(None)
+Given = Mapping[str, Expr]
+
+
+@dataclass(frozen=True)
+class Tails:
+    """The logarithms of P(T ≤ x) and of P(T > x)."""
+
+    below: Expr
+    above: Expr
+
+
+def number(value: float, like: Expr) -> Constant:
+    """A constant at the place of `like`."""
+    return Constant(type=ANY, origin=like.origin, value=value)
+
+
+def call(function: str, *args: Expr | float) -> Builtin:
+    """A function of values, of which one at least is an expression."""
+    (like, *_) = (arg for arg in args if not isinstance(arg, int | float))
+    given = tuple(number(arg, like) if isinstance(arg, int | float) else arg for arg in args)
+    wide = max((arg.type for arg in given), key=lambda kind: len(kind.indexed))
+    kind = ValueType(None, wide.indexed, sizes=wide.sizes)
+    return Builtin(type=kind, origin=like.origin, function=function, args=given)
+
+
+def tails(draw: FamilyDraw, x: Expr) -> Tails | None:
+    """The tails of a family at x; None where they are not known here."""
+    made = _TAILS.get(draw.family)
+    given = dict(draw.args)
+    for parameter in FAMILIES[draw.family].parameters:
+        if parameter.name not in given and parameter.default is not None:
+            given[parameter.name] = number(parameter.default, x)
+    known = made is not None and all(parameter.name in given for parameter in FAMILIES[draw.family].parameters)
+    return made(x, given) if made is not None and known else None
+
+
+def _normal(x: Expr, given: Given) -> Tails:
+    loc, scale = given["loc"], given["scale"]
+    return Tails(
+        call("log_ndtr", call("div", call("sub", x, loc), scale)),
+        call("log_ndtr", call("div", call("sub", loc, x), scale)),
+    )
+
+
+def _log_normal(x: Expr, given: Given) -> Tails:
+    return _normal(call("log", x), given)
+
+
+def _cauchy(x: Expr, given: Given) -> Tails:
+    far, scale = call("sub", x, given["loc"]), given["scale"]
+
+    def below(far: Expr) -> Expr:
+        return call("log", call("div", call("atan2", scale, call("neg", far)), math.pi))
+
+    return Tails(below(far), below(call("sub", given["loc"], x)))
+
+
+def _laplace(x: Expr, given: Given) -> Tails:
+    def below(far: Expr) -> Expr:
+        half = call("mul", -0.5, call("exp", call("neg", call("abs", far))))
+        return call("where", call("lt", far, 0.0), call("sub", far, math.log(2.0)), call("log1p", half))
+
+    far = call("div", call("sub", x, given["loc"]), given["scale"])
+    return Tails(below(far), below(call("neg", far)))
+
+
+def _uniform(x: Expr, given: Given) -> Tails:
+    low, high = given["low"], given["high"]
+    wide = call("sub", high, low)
+    inside = call("minimum", call("maximum", x, low), high)
+    return Tails(
+        call("log", call("div", call("sub", inside, low), wide)),
+        call("log", call("div", call("sub", high, inside), wide)),
+    )
+
+
+def _of_above(above: Callable[[Expr, Given], Expr]) -> Callable[[Expr, Given], Tails]:
+    """Of a family whose survival function is in closed form."""
+
+    def made(x: Expr, given: Given) -> Tails:
+        found = above(x, given)
+        return Tails(call("log1mexp", found), found)
+
+    return made
+
+
+def _gumbel(x: Expr, given: Given) -> Tails:
+    below = call("neg", call("exp", call("div", call("sub", given["loc"], x), given["scale"])))
+    return Tails(below, call("log1mexp", below))
+
+
+def _pareto(x: Expr, given: Given) -> Expr:
+    return call("mul", given["alpha"], call("minimum", call("log", call("div", given["scale"], x)), 0.0))
+
+
+_TAILS: Mapping[str, Callable[[Expr, Given], Tails]] = {
+    "Normal": _normal,
+    "LogNormal": _log_normal,
+    "Cauchy": _cauchy,
+    "Laplace": _laplace,
+    "Uniform": _uniform,
+    "Gumbel": _gumbel,
+    "HalfNormal": _of_above(
+        lambda x, given: call("add", call("log_ndtr", call("neg", call("div", x, given["scale"]))), math.log(2.0))
+    ),
+    "HalfCauchy": _of_above(lambda x, given: call("log", call("mul", call("atan2", given["scale"], x), 2.0 / math.pi))),
+    "Exponential": _of_above(lambda x, given: call("mul", call("neg", given["rate"]), x)),
+    "Weibull": _of_above(
+        lambda x, given: call("neg", call("pow", call("div", x, given["scale"]), given["concentration"]))
+    ),
+    "Pareto": _of_above(_pareto),
+    "Kumaraswamy": _of_above(
+        lambda x, given: call("mul", given["b"], call("log1p", call("neg", call("pow", x, given["a"]))))
+    ),
+    "Geometric": _of_above(
+        lambda x, given: call("mul", call("add", x, 1.0), call("log1p", call("neg", given["probs"])))
+    ),
+}
+
+WITH_TAILS = tuple(_TAILS)
+"""The families whose tails are known here."""
