@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.language.declared_families import facts_of_draw
+from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
@@ -355,7 +356,7 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         "observed",
         name,
         kind,
-        f"{site.draw.family}",
+        family_words(site.draw.family),
         site.origin,
         size=size,
         low=support.low,
@@ -366,7 +367,7 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         sequence=isinstance(named.space, Seq),
         axes=_open_axes(site),
         missing="lengths" if site.lengths is not None else "" if site.missing is None else site.missing.how,
-        drawn=site.draw.family,
+        drawn=family_words(site.draw.family),
         counted=site.lengths.name if isinstance(site.lengths, Data) else "",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.chain_starts import written_in
 from qvr_core.semantics.types.model.arrows import Arrow, ArrowBase, Ref
@@ -137,7 +138,7 @@ class _Reader:
 
     def _site(self, site: Site, kind: str) -> None:
         draw = site.draw
-        family = draw.family if isinstance(draw, FamilyDraw) else ""
+        family = family_words(draw.family) if isinstance(draw, FamilyDraw) else ""
         add(self.graph, site.name, kind, plates(site), family)
         for name, _ in site.bound:
             if name != site.name:

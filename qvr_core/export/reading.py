@@ -13,7 +13,9 @@ from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
+from qvr_core.semantics.arithmetic.broadcasting import by_place
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.truncated import FLAT, family_words, truncated_name
 from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Apply, Bound, Constant, Data, IndexValue, Scatter, Window
@@ -32,7 +34,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Real, Space
+from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space
 from qvr_core.semantics.types.walk import all_steps, until_arrows, values, walk
 
 
@@ -121,6 +123,11 @@ def read(snapshot: Snapshot, name: str) -> Reading:
     )
 
 
+def is_flat(draw: FamilyDraw) -> bool:
+    """Whether a draw is from `Flat`, on whatever space."""
+    return family_words(draw.family) == FLAT
+
+
 def set_of(dim: Dim) -> str | None:
     """The set whose open size this is; None for a number."""
     if not isinstance(dim, Linear):
@@ -189,6 +196,12 @@ def _check_site(site: Site, model: Model) -> None:
         raise no("a draw from a network", "draw from a family, whose arguments may call `linear` arrows with priors")
     if site.draw.declared:
         raise no("a family that the file declares")
+    space = site.bound[0][1].space
+    ordered = space if isinstance(space, Constrained) and space.kind == "Ordered" else None
+    if truncated_name(site.draw.family) is not None and (ordered is not None or not is_flat(site.draw)):
+        raise no(f"a draw truncated by `: {site.ascribed.written}`" if site.ascribed is not None else "truncation")
+    if ordered is not None and _by_place(site.draw, ordered):
+        raise no("an ordered vector by place")
     for option in ("via", "at"):
         if getattr(site, option) is not None:
             raise no(f"the option `{option}`", "write the index instead: `y[i : Row] <- Normal(mu[group[i]], s)`")
@@ -203,6 +216,12 @@ def _check_site(site: Site, model: Model) -> None:
         raise no("a chain that starts from values")
     if site.missing is not None and site.missing.how != "impute":
         raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
+
+
+def _by_place(draw: FamilyDraw, space: Constrained) -> bool:
+    parameters = FAMILIES[draw.family].parameters
+    ranks = {name: one.rank for one in parameters for name in (one.name, *dict(one.alternatives))}
+    return any(by_place(value, ranks[name], space.size) for name, value in draw.args)
 
 
 def _data(program: Program, model: Model) -> Iterator[DataArray]:

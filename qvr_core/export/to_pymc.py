@@ -11,14 +11,14 @@ from qvr_core.export.arrays.steps import Steps, orders
 from qvr_core.export.arrays.tables_pymc import PYMC
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import DataArray, Reading
+from qvr_core.export.reading import DataArray, Reading, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Bound, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, ObserveModel, Site
-from qvr_core.semantics.types.spaces import Dim, Real
+from qvr_core.semantics.types.spaces import Constrained, Dim, Real
 from qvr_core.semantics.types.walk import sites, until_arrows, walk
 
 RESERVED = (
@@ -138,6 +138,8 @@ class PymcSteps(Steps):
         draw = site.draw
         family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
         space = site.bound[0][1].space
+        if isinstance(space, Constrained) and isinstance(draw, FamilyDraw) and is_flat(draw):
+            raise Refused(site.origin, f"`{site.name}`: PyMC has no flat density on `{space.kind}`")
         low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
         if family is not None and low is None and high is None:
             low, high = family.support.low, family.support.high

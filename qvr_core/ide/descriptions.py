@@ -19,6 +19,7 @@ from qvr_core.semantics.deductions.rule_instances import weight_count
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import support_words
+from qvr_core.semantics.language.truncated import HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.model.arrows import (
@@ -39,7 +40,7 @@ from qvr_core.semantics.types.model.arrows import (
     Scan,
     Sort,
 )
-from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.expressions import Constant, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Replicated
 from qvr_core.semantics.types.model.programs import Program
@@ -337,7 +338,7 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
         space = None
     match site.draw:
         case FamilyDraw(family=family):
-            drawn = f"from `{family}`"
+            drawn = f"from `{family_words(family)}`{_between(site.draw)}"
             support = f"Support: {support_words(facts_of_draw(site.draw)).removeprefix('from ')}"
         case ArrowDraw(arrow=arrow):
             drawn = f"from `{arrow.name}`" if isinstance(arrow, Ref) else "from an arrow"
@@ -367,6 +368,20 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
         density or ("" if role == PREDICTED else "Its log density is exact, not estimated from samples."),
         "Drawn anew in each row of the batch." if rows and site.row_local and plate is not None else "",
     )
+
+
+def _between(draw: FamilyDraw) -> str:
+    """' above 0', ' between 0 and 5': where the ascription of a step truncates its family."""
+    if truncated_name(draw.family) is None:
+        return ""
+    given = dict(draw.args)
+    low, high = (
+        f"{bound.value:g}" if isinstance(bound, Constant) and not isinstance(bound.value, str) else None
+        for bound in (given.get(LOWEST.name), given.get(HIGHEST.name))
+    )
+    if low is not None and high is not None:
+        return f" between {low} and {high}"
+    return f" from {low} on" if low is not None else f" up to {high}" if high is not None else " between bounds"
 
 
 def value_text(kind: ValueType, *, rows: bool) -> str:

@@ -8,6 +8,7 @@ from qvr_core.ide.completion.typing import space_of
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.symbols import Found, declarations
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.model.steps import (
     IndexedValue,
@@ -131,7 +132,7 @@ def chain_note(site: Site) -> str:
     before = _before(lag)
     if chain.start is None:
         return f"{first} given with the data and not scored; every later one is scored given {before}."
-    families = [f"`{draw.family}`" for draw in draws_of(chain.start)]
+    families = [f"`{family_words(draw.family)}`" for draw in draws_of(chain.start)]
     if families:
         drawn = families[0] if len({*families}) == 1 else f"{', '.join(families[:-1])} and {families[-1]}"
         each = " each" if len(families) > 1 and len({*families}) == 1 else ""

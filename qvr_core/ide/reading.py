@@ -70,12 +70,12 @@ def element_words(space: Space | None, numbers: str = "") -> str:
             count = width(real)
             noun = "one number" if count == 1 else "numbers" if isinstance(count, Linear) else f"{int(count)} numbers"
             return noun + _bounds(low, high)
-        case Constrained(kind=kind, size=size):
+        case Constrained(kind=kind, size=size, low=low, high=high):
             many = "" if isinstance(size, Linear) else f"{int(size)} "
             side = "" if isinstance(size, Linear) else f" of {int(size)} rows"
             return {
                 "Simplex": f"{many}probabilities that sum to 1",
-                "Ordered": f"{many}numbers in ascending order",
+                "Ordered": f"{many}numbers in ascending order" + _bounds(low, high),
                 "CholeskyFactor": f"a Cholesky factor{side}",
                 "Covariance": f"a covariance matrix{side}",
                 "Correlation": f"a correlation matrix{side}",

@@ -13,7 +13,7 @@ from qvr_core.export.arrays.expressions import Expressions, is_constant
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
-from qvr_core.export.reading import Reading
+from qvr_core.export.reading import Reading, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.lowered.factors import existing, factors_of, resting
@@ -221,11 +221,12 @@ class Steps(ABC):
             self.add(f"{name}_density", self._density(factors))
             return
         space = site.bound[0][1].space
-        if isinstance(space, Constrained) and space.kind == "Ordered":
+        flat = is_flat(draw)
+        if isinstance(space, Constrained) and space.kind == "Ordered" and not flat:
             self.ordered(site, draw)
-        elif self.densities.distribution(draw, site) is None or draw.family in ("Flat", "ICAR"):
+        elif flat or self.densities.distribution(draw, site) is None or draw.family == "ICAR":
             self.free(site, name, shape)
-            if draw.family != "Flat":
+            if not flat:
                 self.add(f"{name}_density", self.densities.total(draw, site, name))
         else:
             self.latent(site, draw, plate_dims(site))

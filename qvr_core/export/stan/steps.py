@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from qvr_core.export.reading import Reading
+from qvr_core.export.reading import Reading, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
 from qvr_core.export.stan.densities import Densities
@@ -203,7 +203,7 @@ class Steps:
             self.parameters.append(f"{parameter(site, name, plates, event)};")
         if isinstance(space, Constrained) and space.vector and plates:
             self.elements.columns.add(own)
-        if draw.family == "Flat":
+        if is_flat(draw):
             return
         more = ""
         if isinstance(space, Constrained) and space.kind == "Ordered":

@@ -32,7 +32,7 @@ def _multigammaln(a: Tensor, size: int) -> Tensor:
     return size * (size - 1) / 4.0 * LOG_PI + arrays.lgamma(a.unsqueeze(-1) - steps).sum(-1)
 
 
-def _safe_cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
+def safe_cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """The Cholesky factor and where there is one."""
     tril, info = linalg.cholesky_ex(matrix)
     ok = info == 0
@@ -57,7 +57,7 @@ def wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, scale_tr
 
 def wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
-    tril, ok = _safe_cholesky(value)
+    tril, ok = safe_cholesky(value)
     lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
     z = linalg.solve_triangular(scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False)
     density = (
@@ -99,7 +99,7 @@ def inverse_wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, 
 
 def inverse_wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
-    tril, ok = _safe_cholesky(value)
+    tril, ok = safe_cholesky(value)
     lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
     z = linalg.solve_triangular(tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False)
     density = (
@@ -174,7 +174,7 @@ def lkj_correlation_draw(shape: Shape, generator: Generator | None, concentratio
 def lkj_correlation_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
     """p(R) ∝ det(R)^(η − 1): that of the Cholesky factor over |∂R/∂L| = ∏ L_ii^(d − i)."""
     size = value.shape[-1]
-    factor, ok = _safe_cholesky(value)
+    factor, ok = safe_cholesky(value)
     ok = ok & ((value.diagonal(dim1=-2, dim2=-1) - 1.0).abs() < 1e-4).all(-1)
     factor = factor / factor.norm(dim=-1, keepdim=True)
     powers = arrays.arange(size - 1, -1, -1, dtype=value.dtype, device=value.device)

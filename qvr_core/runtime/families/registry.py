@@ -21,7 +21,10 @@ from qvr_core.runtime.families import (
 )
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.mixtures import mixed_family
+from qvr_core.runtime.families.on_spaces.flat import flat_family
+from qvr_core.runtime.families.on_spaces.truncated import truncated_family
 from qvr_core.semantics.language.mixtures import component_names
+from qvr_core.semantics.language.truncated import flat_on, truncated_name
 
 # In the order in which families are listed.
 _FILES = (
@@ -31,9 +34,13 @@ _FILES = (
 
 
 class _Families(dict[str, RuntimeFamily]):
-    """The families by name; a mixture is made when its name is first asked for."""
+    """The families by name; a mixture, or a family on another space, is made when its name is first asked for."""
 
     def __missing__(self, name: str) -> RuntimeFamily:
+        if (inner := truncated_name(name)) is not None:
+            return _truncated(inner)
+        if (kind := flat_on(name)) is not None:
+            return flat_family(kind)
         components = component_names(name)
         if components is None:
             raise KeyError(name)
@@ -43,6 +50,11 @@ class _Families(dict[str, RuntimeFamily]):
 @lru_cache(maxsize=256)
 def _mixture(components: tuple[str, ...]) -> RuntimeFamily:
     return mixed_family([RUNTIME_FAMILIES[name] for name in components])
+
+
+@lru_cache(maxsize=256)
+def _truncated(name: str) -> RuntimeFamily:
+    return truncated_family(RUNTIME_FAMILIES[name])
 
 
 RUNTIME_FAMILIES: Mapping[str, RuntimeFamily] = _Families(

@@ -12,7 +12,7 @@ from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import Support, constrain, restored
-from qvr_core.runtime.families.ordered import ordered
+from qvr_core.runtime.families.on_spaces.ordered import ordered
 from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.families.soundness import asked, doubtful
 from qvr_core.runtime.programs.arguments import Aligned, Arguments, joint_shape
@@ -21,7 +21,15 @@ from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
 from qvr_core.runtime.programs.limits import Limits
-from qvr_core.runtime.programs.site_shapes import entry_batch, event_free, event_shape, own_batch, plate_shape, sizes
+from qvr_core.runtime.programs.site_shapes import (
+    entry_batch,
+    event_free,
+    event_shape,
+    own_batch,
+    places,
+    plate_shape,
+    sizes,
+)
 from qvr_core.runtime.programs.site_terms import Terms, fitted_option
 from qvr_core.runtime.values.arrow import NoiseSpec
 from qvr_core.runtime.values.cells import Cell, as_one, lead
@@ -48,7 +56,9 @@ class FamilySite:
         space = site.bound[0][1].space if site.bound else None
         family = self.family = runtime_family(draw, parts)
         if isinstance(space, Constrained) and space.kind == "Ordered":
-            self.family = ordered(self.family, *sizes(space))
+            placed = places(draw, family, space)
+            self.family = ordered(family, *sizes(space), places=placed)
+            family = self.family if placed else family
         self.facts = self.family.facts
         self.where = Where(program, f"site `{site.name}`", site.name)
         self.arguments = Arguments(draw, family, site, self.where, parts)

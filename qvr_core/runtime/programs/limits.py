@@ -6,13 +6,13 @@ divides either by the probability of the bounds.  Of a discrete family both ends
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.cumulative.quantiles import truncated_draw
 from qvr_core.runtime.families.links import Params
+from qvr_core.runtime.families.on_spaces.truncated import between, log_mass, open_end
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.errors import MissingData
@@ -54,36 +54,15 @@ class Limits:
         family, low, high = self.family, given.get("truncate_lower"), given.get("truncate_upper")
         density = family.log_prob(value, *parameters)
         if "right_censored" in given:
-            known = self._mass(self._from(value), high, parameters)
+            known = log_mass(family, open_end(family, value), high, parameters)
             density = arrays.where(given["right_censored"] != 0, known, density)
         if "left_censored" in given:
-            known = self._mass(None if low is None else self._from(low), value, parameters)
+            known = log_mass(family, None if low is None else open_end(family, low), value, parameters)
             density = arrays.where(given["left_censored"] != 0, known, density)
         if (end := given.get("interval")) is not None:
             top = end if high is None else arrays.minimum(end, high.to(end.dtype))
-            density = arrays.where(end == value, density, self._mass(value, top, parameters))
-        if low is None and high is None:
-            return density
-        whole = self._mass(None if low is None else self._from(low), high, parameters)
-        possible = whole > -math.inf
-        for bound, within in ((low, arrays.ge), (high, arrays.le)):
-            possible = possible if bound is None else possible & within(value, bound)
-        return arrays.where(possible, density - arrays.where(possible, whole, 0.0), -math.inf)
-
-    def _from(self, value: Tensor) -> Tensor:
-        """The open end below which nothing of T ≥ value lies."""
-        return value.ceil() - 1.0 if self.family.facts.discrete else value
-
-    def _mass(self, low: Tensor | None, high: Tensor | None, parameters: Params) -> Tensor:
-        """log P(low < T ≤ high); None leaves a side open."""
-        family = self.family
-        like = next(p for p in parameters if p.is_floating_point()).dtype
-        if low is None:
-            assert high is not None
-            return family.log_tails(high, *parameters)[0].to(like)
-        if high is None:
-            return family.log_tails(low, *parameters)[1].to(like)
-        return family.log_between(low, high, *parameters).to(like)
+            density = arrays.where(end == value, density, log_mass(family, value, top, parameters))
+        return between(density, family, value, low, high, parameters)
 
     def draw(self, noise: Tensor, parameters: Params, given: Given) -> Tensor:
         """Values between the bounds from uniform noise."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.arithmetic.broadcasting import axes
+from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.semantics.arithmetic.broadcasting import axes, by_place
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Ascription, Site
@@ -44,6 +45,12 @@ def own_batch(site: Site, family: Family) -> tuple[int, ...]:
         known = tuple(size for size, _ in own[: max(0, len(own) - ranks.get(name, 0))] if isinstance(size, int))
         found = known if len(known) > len(found) else found
     return found
+
+
+def places(draw: FamilyDraw, family: RuntimeFamily, space: Constrained) -> frozenset[str]:
+    """The arguments that give each place of an ordered vector its own number."""
+    parameters = {name: one.rank for one in family.facts.parameters for name in (one.name, *dict(one.alternatives))}
+    return frozenset(name for name, value in draw.args if by_place(value, parameters[name], space.size))
 
 
 def event_shape(rank: int, site: Site, space: Space | None) -> tuple[int, ...] | None:

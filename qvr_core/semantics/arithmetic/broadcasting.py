@@ -69,6 +69,14 @@ def event_axes(value: ValueType) -> list[Axis] | None:
     return None
 
 
+def by_place(value: Expr, rank: int, size: Dim | None) -> bool:
+    """Whether an argument gives each place of an ordered vector of `size` numbers its own: its last axis in front of
+    the `rank` ones of its parameter is no set, and as long."""
+    found = axes(value.type) or []
+    own = found[: max(0, len(found) - rank)]
+    return bool(own) and own[-1][1] is None and isinstance(size, int) and own[-1][0] == size
+
+
 def plate_axes(value: ValueType) -> list[Axis]:
     return [*zip(value.sizes, value.indexed, strict=False)]
 

@@ -47,6 +47,8 @@ from qvr_core.syntax.tree.objects import (
 )
 from qvr_core.syntax.tree.options import Number, Options
 
+BOUNDED = ("Real", "Ordered")
+"""The spaces that take bounds."""
 LARGEST_SIZE = 10**11
 """A vector of so many numbers in single precision takes 400 GB: a warning, where `bounds.MOST_ENTRIES` is an error."""
 
@@ -212,7 +214,7 @@ def _continuous(expr: SpaceExpr, scope: Scope) -> Space:
         return Real(dims, low, high)
     if len(dims) > 1:
         scope.report(INVALID_SPACE, f"`{kind}` has one size", expr.sizes[1].span)
-    return Constrained(kind, next(iter(dims), 1), _set_named(expr.sizes[0], scope) if expr.sizes else None)
+    return Constrained(kind, next(iter(dims), 1), _set_named(expr.sizes[0], scope) if expr.sizes else None, low, high)
 
 
 def _set_named(size: Size, scope: Scope) -> Finite | None:
@@ -227,7 +229,7 @@ def _bounds(expr: SpaceExpr, scope: Scope) -> tuple[float | None, float | None]:
     found: dict[str, float] = {}
     for item in expr.options.items:
         key = item.key.text
-        if expr.kind.text != "Real" or key not in ("low", "high"):
+        if expr.kind.text not in BOUNDED or key not in ("low", "high"):
             scope.report(UNKNOWN_OPTION, f"`{expr.kind.text}` has no option `{key}`", item.key.span)
         elif not isinstance(item.value, Number):
             scope.report(INVALID_OPTION, f"`{key}` takes a number", item.value.span if item.value else item.span)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, Support, bounded
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.language.truncated import truncated, truncated_name
 from qvr_core.semantics.types.model.families import DeclaredFamily, DeclaredParameter, FamilyDraw
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space, width
 
@@ -32,10 +35,15 @@ def facts_of_draw(draw: FamilyDraw) -> Family:
     """The facts of the family, or mixture, that is drawn from."""
     if not draw.declared:
         return FAMILIES[draw.family]
-    own = {one.name: facts_of(one) for one in draw.declared}
-    components = component_names(draw.family)
+    return _facts_named(draw.family, {one.name: facts_of(one) for one in draw.declared})
+
+
+def _facts_named(name: str, own: Mapping[str, Family]) -> Family:
+    if (inner := truncated_name(name)) is not None:
+        return truncated(_facts_named(inner, own))
+    components = component_names(name)
     if components is None:
-        return own[draw.family]
+        return own[name] if name in own else FAMILIES[name]
     return mixture_of([own[name] if name in own else FAMILIES[name] for name in components])
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from qvr_core.semantics.language.family import Family, Parameter, Support
 from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.language.truncated import FLAT, flat, flat_on, truncated, truncated_name
 from qvr_core.semantics.types.spaces import Space
 
 TABLE = Path(__file__).with_name("families.json")
@@ -36,9 +37,13 @@ def _parameter(row: dict[str, Any]) -> Parameter:
 
 
 class _Families(dict[str, Family]):
-    """The families by name; a mixture is made when its name is asked for."""
+    """The families by name; a mixture, or a family on another space, is made when its name is asked for."""
 
     def __missing__(self, name: str) -> Family:
+        if (inner := truncated_name(name)) is not None:
+            return truncated(self[inner])
+        if (kind := flat_on(name)) is not None:
+            return flat(kind, self[FLAT])
         components = component_names(name)
         if components is None:
             raise KeyError(name)

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, plate_axes, with_axes
+from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, by_place, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import named_value, words
 from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.family_heads import landing_problem
+from qvr_core.semantics.programs.families.narrowed import without_bounds
 from qvr_core.semantics.programs.family_draws import FamilyArgument, TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Related
-from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.expressions import Bound, ValueType
 from qvr_core.semantics.types.model.steps import Ascription
-from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, PLATE_MISMATCH, STEP_OPTION, UNSIZED_DRAW
+from qvr_core.semantics.types.program_codes import (
+    ASCRIPTION_MISMATCH,
+    PLATE_MISMATCH,
+    STEP_OPTION,
+    UNNORMALISED,
+    UNSIZED_DRAW,
+)
 from qvr_core.semantics.types.spaces import (
     Constrained,
     Dim,
@@ -35,6 +42,7 @@ from qvr_core.semantics.types.spaces import (
     width,
 )
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.objects import ObjectExpr
@@ -78,7 +86,7 @@ def ascribe(
         ctx.scope.report(UNSIZED_DRAW, message, tree.span)
         return Ascribed(Ascription.NONE, None, ValueType(Unknown(), rows=drawn.rows), over)
     if is_real(item_of(space.space)):
-        return _value(kind, drawn, space, tree.span, options, ctx)
+        return _value(drawn, space, tree.span, options, ctx)
     if not is_finite(item_of(space.space)):
         message = f"`{space.written}` mixes finite and real factors; {drawn.family.name} draws one kind"
         ctx.scope.report(ASCRIPTION_MISMATCH, message, tree.span)
@@ -121,13 +129,11 @@ def _long_as_another(drawn: TypedFamily) -> bool:
 # ---------------------------------------------------------------- the value
 
 
-def _value(
-    kind: str, drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext
-) -> Ascribed:
+def _value(drawn: TypedFamily, space: Named, place: Span, options: StepOptions, ctx: StepContext) -> Ascribed:
     inner = item_of(space.space)
     if isinstance(inner, Constrained) and inner.kind == "Ordered":
         return _ordered(drawn, space, place, options, ctx)
-    problem = landing_problem(drawn.family, _without_bounds(inner) if kind == "observe" else inner)
+    problem = landing_problem(drawn.family, without_bounds(inner))
     if problem is not None:
         ctx.scope.report(FAMILY_MISMATCH, problem.replace("the codomain", f"`{space.written}`"), place)
     elif drawn.family.event == 0:
@@ -147,7 +153,9 @@ def _ordered(drawn: TypedFamily, space: Named, place: Span, options: StepOptions
     """Draws of one distribution in ascending order."""
     family = drawn.family
     plates = [] if options.iid_over is None else axes_of(options.iid_over)
-    over = [argument for argument in drawn.arguments if _besides(argument, plates)]
+    size = inner.size if isinstance(inner := item_of(space.space), Constrained) else None
+    placed = [argument for argument in drawn.arguments if by_place(argument.value, argument.parameter.rank, size)]
+    over = [one for one in drawn.arguments if one not in placed and _besides(one, plates)]
     if family.event or family.discrete:
         message = f"`{space.written}` orders draws of real numbers, and {family.name} draws {support_words(family)}"
         ctx.scope.report(FAMILY_MISMATCH, message, place)
@@ -161,8 +169,29 @@ def _ordered(drawn: TypedFamily, space: Named, place: Span, options: StepOptions
         what = words(over[0].tree, f"`{over[0].name}`")
         message = f"`{space.written}` orders draws of one distribution, but {what} has a value for each of several"
         ctx.scope.report(ASCRIPTION_MISMATCH, message, over[0].tree.span)
+    else:
+        _check_normalised(placed, space, ctx)
     bound = with_axes(plates, space.space, like=[ValueType(None, rows=drawn.rows)])
     return Ascribed(Ascription.VALUE, space, bound, options.over)
+
+
+def _check_normalised(placed: Sequence[FamilyArgument], space: Named, ctx: StepContext) -> None:
+    """Warn of an argument by place that a latent decides: what the density lacks depends on it, too."""
+    for argument in placed:
+        names = [one.name for one in walk(argument.value, operands) if isinstance(one, Bound)]
+        latent = next((name for name in names if _moves(name, ctx)), None)
+        if latent is not None:
+            message = (
+                f"the density of `{space.written}` by place is not normalised, and what it lacks depends on "
+                f"`{latent}`: the fit is drawn to where that is small"
+            )
+            ctx.scope.report(UNNORMALISED, message, argument.tree.span)
+            return
+
+
+def _moves(name: str, ctx: StepContext) -> bool:
+    binding = ctx.bindings.get(name)
+    return binding is not None and binding.kind in ("sample", "let")
 
 
 def _besides(argument: FamilyArgument, plates: list[Axis]) -> bool:
@@ -170,11 +199,6 @@ def _besides(argument: FamilyArgument, plates: list[Axis]) -> bool:
     shape = axes(argument.value.type) or []
     names = [name for _, name in shape[: max(0, len(shape) - argument.parameter.rank)]]
     return any(name not in [plate for _, plate in plates] for name in names)
-
-
-def _without_bounds(space: Space) -> Space:
-    # observed values may lie in a smaller set than the family's support
-    return Real(space.shape) if isinstance(space, Real) else space
 
 
 def _check_width(argument: FamilyArgument, space: Named, inner: Space, ctx: StepContext) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, with_axes
+from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.programs.sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.axes import set_of
@@ -122,7 +123,7 @@ def _drawn(names: Sequence[str]) -> str:
 def _elements(name: str, declared: Binding, typed: TypedSite) -> str | None:
     there, here = _item(declared.type.space), _item(typed.type.space)
     draw = typed.site.draw
-    who = getattr(draw.arrow, "name", "the arrow") if isinstance(draw, ArrowDraw) else draw.family
+    who = getattr(draw.arrow, "name", "the arrow") if isinstance(draw, ArrowDraw) else family_words(draw.family)
     match there, here:
         case Finite(), Finite():
             return _sets(name, there, here, declared)

@@ -37,6 +37,7 @@ from qvr_core.semantics.programs.chains.first_elements import (
     unknown_binding,
 )
 from qvr_core.semantics.programs.chains.ragged import checked_lengths
+from qvr_core.semantics.programs.families.narrowed import family_on, narrowed
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
@@ -161,6 +162,8 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     trees, told = [arg.value for arg in step.draw.args or ()], len(ctx.scope.diagnostics)
     behind = _behind(trees, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    family = family_on(family, space)
+    place = None if step.space is None else step.space.span
     own = {name.text} if not only_as_label(name.text, trees, ctx) else set[str]()
     started = step.start is not None
     circle = reads_itself(trees, own, step.binders, next(iter(behind), None), ctx, started=started)
@@ -187,11 +190,18 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
             ctx.locals[name.text] = unknown_binding(name, ctx)
         over = _event_set(family, space, options) if along.chain is None else None
         inside = check_family(step.draw, family, over or options.over, ctx, along.axes)
+        inside = narrowed(inside, space, place, options, ctx)
         entries = family.event == 0 and space is not None and _entries(space) > 1
         drawn = outside_of(by_entry(inside) if entries else inside)
         drawn = replace(drawn, own_factors=int(over is not None))
         if not vectors:
-            start = first_draw(step, along, ctx, check=partial(check_first, name.text, family, ctx))
+            start = first_draw(
+                step,
+                along,
+                ctx,
+                check=partial(check_first, name.text, family, ctx),
+                on=lambda one: narrowed(one, space, place, None, ctx),
+            )
             start = start_by_entry(start) if entries and start is not None else start
         elif is_data(drawn.type) and not is_data(element):
             whole = with_axes(along.plates, element.space or Unknown(), like=[drawn.type], event=element.event)
@@ -204,11 +214,11 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         lengths = checked_lengths(name, indices, options, ctx)
     over = product_of(indices)
     if space is not None and step.space is not None:
-        whole, place = replace(options, iid_over=over), step.draw.name.span
+        whole, at = replace(options, iid_over=over), step.draw.name.span
         if is_finite(space.space) and not family.event:
-            decided = ascribe_elements(drawn_as(kind), drawn, space, over, step.space, whole, place, ctx)
+            decided = ascribe_elements(drawn_as(kind), drawn, space, over, step.space, whole, at, ctx)
         else:
-            decided = ascribe(drawn_as(kind), drawn, space, step.space, whole, place, ctx)
+            decided = ascribe(drawn_as(kind), drawn, space, step.space, whole, at, ctx)
         options = replace(whole, over=decided.over or drawn.event_set(ctx))
     else:
         decided = plates_over(drawn_as(kind), drawn, over, step.draw.name.span, options, ctx)

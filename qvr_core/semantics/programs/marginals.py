@@ -14,6 +14,7 @@ from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.ascriptions import is_value_set
 from qvr_core.semantics.programs.chains.ragged import no_lengths
 from qvr_core.semantics.programs.data_steps import check_data
+from qvr_core.semantics.programs.families.narrowed import beyond, without_bounds
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.rows import Summed, check_rows, check_within, is_indexed
 from qvr_core.semantics.programs.hidden_chains import check_hidden
@@ -239,7 +240,10 @@ def _ascribe(
     if isinstance(space.space, Unknown):
         return Ascription.NONE, ValueType(Unknown(), rows=drawn.rows), None
     if is_real(item_of(space.space)):
-        if (problem := landing_problem(drawn.family, item_of(space.space))) is not None:
+        problem = landing_problem(drawn.family, without_bounds(item_of(space.space)))
+        if problem is None and beyond(drawn, space) is not None:
+            problem = f"`marginalize` goes over all that {drawn.family.name} draws, which may lie outside the codomain"
+        if problem is not None:
             message = problem.replace("the codomain", f"`{space.written}`")
             ctx.scope.report(FAMILY_MISMATCH, message, step.space.span)
         return Ascription.VALUE, ValueType(space.space, rows=drawn.rows), None

@@ -13,6 +13,7 @@ from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.chains.along import along_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.chains.ragged import no_lengths
+from qvr_core.semantics.programs.families.narrowed import family_on, narrowed
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
@@ -40,11 +41,13 @@ def check_site(
     if family is None:
         return arrow_site(kind, name, step, ctx)
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    family = family_on(family, space)
     options = read_step_options(kind, step.options, ctx)
     origin = ctx.scope.origin(name.span)
     plates = axes_of(space) if space is not None and is_finite(space.space) else []
     picked = options.via is not None or options.at is not None
     drawn = check_family(step.draw, family, options.over, ctx, plates, picked=picked, kind=drawn_as(kind))
+    drawn = narrowed(drawn, space, None if step.space is None else step.space.span, options, ctx)
     check_limits(family, options, ctx)
     missing = missing_cells(name, family, options, ctx)
     no_lengths(name.text, options, ctx)

@@ -7,17 +7,21 @@ from collections.abc import Iterator
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.language.truncated import flat_on, truncated, truncated_name
 from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope
 from qvr_core.semantics.types.model.families import DeclaredFamily
 
 
 def family_named(name: str, scope: Scope) -> Family | None:
     """The family, or mixture, of a name; None where it is none, or one that is damaged."""
+    if (inner := truncated_name(name)) is not None:
+        whole = family_named(inner, scope)
+        return None if whole is None else truncated(whole)
     if (components := component_names(name)) is not None:
         made = [family_named(one, scope) for one in components]
         known = [one for one in made if one is not None]
         return mixture_of(known) if len(known) == len(made) else None
-    if name in FAMILIES:
+    if name in FAMILIES or flat_on(name) is not None:
         return FAMILIES[name]
     entry = scope.lookup(name)
     return entry.facts if isinstance(entry, DistributionEntry) else None
@@ -30,6 +34,7 @@ def is_damaged(name: str, scope: Scope) -> bool:
 
 def declared_in(family: str, scope: Scope) -> Iterator[DeclaredFamily]:
     """The families of the file that a family, or mixture, of this name is made of, each once."""
+    family = truncated_name(family) or family
     for name in dict.fromkeys(component_names(family) or (family,)):
         entry = None if name in FAMILIES else scope.lookup(name)
         if isinstance(entry, DistributionEntry):

@@ -50,8 +50,8 @@ def structure(space: Space) -> str:
         case Real(shape=shape):
             bounds = "" if space.low is None and space.high is None else " " + _bounds(space)
             return "Real " + " ".join(map(dim_text, shape)) + bounds
-        case Constrained(kind=kind, size=size):
-            return f"{kind} {dim_text(size)}"
+        case Constrained(kind=kind, size=size, low=low, high=high):
+            return f"{kind} {dim_text(size)}" + ("" if low is None and high is None else " " + _bounds(space))
         case Product(factors=factors):
             return " * ".join(structure(factor) for factor in factors)
         case Seq(item=item):
@@ -60,7 +60,7 @@ def structure(space: Space) -> str:
             return "?"
 
 
-def _bounds(space: Real) -> str:
+def _bounds(space: Real | Constrained) -> str:
     parts = [f"{key}={value:g}" for key, value in (("low", space.low), ("high", space.high)) if value is not None]
     return f"[{', '.join(parts)}]"
 

@@ -67,12 +67,15 @@ class Real:
 
 @immutable
 class Constrained:
-    """`kind` is 'Simplex', 'Ordered', 'CholeskyFactor', 'Covariance' or 'Correlation' of size `size`."""
+    """`kind` is 'Simplex', 'Ordered', 'CholeskyFactor', 'Covariance' or 'Correlation' of size `size`; the bounds are
+    those of the entries of an ordered vector."""
 
     kind: str
     size: Dim
     over: Finite | None = field(default=None, compare=False)
     """The set that the size is that of, which says what entries are called; the space is the same without it."""
+    low: float | None = None
+    high: float | None = None
 
     @property
     def vector(self) -> bool:

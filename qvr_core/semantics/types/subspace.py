@@ -135,7 +135,9 @@ def _run_problem(given: _Run, wanted: _Run) -> str | None:
             return None
         return f"`{left.nominal}` and `{right.nominal}` are different sets"
     if isinstance(left, Constrained) and isinstance(right, Constrained):
-        return None if left.kind == right.kind else f"a {left.kind} is not a {right.kind}"
+        if left.kind != right.kind:
+            return f"a {left.kind} is not a {right.kind}"
+        return None if _inside(left, right) else f"entries may lie outside {interval(right)}"
     if isinstance(left, Real) and isinstance(right, Real):
         return _bounds_problem(given.factors, wanted.factors)
     if isinstance(left, Real) and isinstance(right, Constrained):
@@ -158,14 +160,14 @@ def _bounds_problem(given: tuple[Space, ...], wanted: tuple[Space, ...]) -> str 
     return None
 
 
-def _inside(given: Real, wanted: Real) -> bool:
+def _inside(given: Real | Constrained, wanted: Real | Constrained) -> bool:
     low = wanted.low is None or (given.low is not None and given.low >= wanted.low)
     high = wanted.high is None or (given.high is not None and given.high <= wanted.high)
     return low and high
 
 
-def interval(space: Real) -> str:
-    """'[0, 1]', '[0, ∞)': the bounds of a real space."""
+def interval(space: Real | Constrained) -> str:
+    """'[0, 1]', '[0, ∞)': the bounds of a space."""
     left = "(-∞" if space.low is None else f"[{space.low:g}"
     right = "∞)" if space.high is None else f"{space.high:g}]"
     return f"{left}, {right}"

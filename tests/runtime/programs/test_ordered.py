@@ -13,7 +13,7 @@ from qvr_core import dsl
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, NUTSKernel, Predictive, trace
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.runtime.families.bijectors import Support, constrain
-from qvr_core.runtime.families.ordered import ordered
+from qvr_core.runtime.families.on_spaces.ordered import ordered
 
 t = torch.tensor
 

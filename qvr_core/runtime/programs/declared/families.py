@@ -16,6 +16,7 @@ from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.families.mixtures import mixed_family
+from qvr_core.runtime.families.on_spaces.truncated import truncated_family
 from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.families.soundness import TOLERANCE, beyond
 from qvr_core.runtime.programs.arithmetic import Parts
@@ -26,6 +27,7 @@ from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.family import Family, Parameter, bounds_of
 from qvr_core.semantics.language.mixtures import component_names
+from qvr_core.semantics.language.truncated import truncated_name
 from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw
 
 
@@ -33,11 +35,16 @@ def runtime_family(draw: FamilyDraw, parts: Parts) -> RuntimeFamily:
     """The family, or mixture, that is drawn from."""
     if not draw.declared:
         return RUNTIME_FAMILIES[draw.family]
-    own = {one.name: declared_family(one, parts) for one in draw.declared}
-    components = component_names(draw.family)
+    return _named(draw.family, {one.name: declared_family(one, parts) for one in draw.declared})
+
+
+def _named(name: str, own: Mapping[str, RuntimeFamily]) -> RuntimeFamily:
+    if (inner := truncated_name(name)) is not None:
+        return truncated_family(_named(inner, own))
+    components = component_names(name)
     if components is None:
-        return own[draw.family]
-    return mixed_family([own[name] if name in own else RUNTIME_FAMILIES[name] for name in components])
+        return own[name] if name in own else RUNTIME_FAMILIES[name]
+    return mixed_family([_named(one, own) for one in components])
 
 
 @dataclass(frozen=True, slots=True)

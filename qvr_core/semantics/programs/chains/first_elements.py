@@ -193,10 +193,11 @@ def first_draw(
     ctx: StepContext,
     behind: Sequence[Axis] = (),
     check: Callable[[TypedFamily, Span], None] | None = None,
+    on: Callable[[TypedFamily], TypedFamily] = lambda drawn: drawn,
 ) -> Start | None:
     """What the first elements are drawn from, or their values; `behind` are further axes of a draw.
 
-    `check` sees the draw and where its family stands.
+    `check` sees the draw and where its family stands; `on` gives the draw on the space of the step.
     """
     tree = step.start
     if tree is None or along.chain is None:
@@ -208,7 +209,7 @@ def first_draw(
             drawn = check_family(draw, family, None, ctx, [*_other_axes(along), *behind])
             if check is not None:
                 check(drawn, draw.name.span)
-            return drawn.model
+            return on(drawn).model
         if isinstance(tree, TupleArith) and (calls := _family_calls(tree, ctx)):
             if isinstance(step, MarginalizeStep) or along.count == 1 or len(calls) < len(tree.items):
                 _report_calls(tree, calls, along.count, ctx)
@@ -218,7 +219,7 @@ def first_draw(
             for (draw, _), drawn in zip(calls, made, strict=True):
                 if check is not None:
                     check(drawn, draw.name.span)
-            return tuple(drawn.model for drawn in made) if len(made) == along.count else None
+            return tuple(on(drawn).model for drawn in made) if len(made) == along.count else None
         return tuple(first_values(tree, along, ctx))
 
 

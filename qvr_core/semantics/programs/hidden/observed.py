@@ -12,9 +12,11 @@ from qvr_core.semantics.arithmetic.indices import lags, running
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.family_heads import landing_problem
+from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.programs.chains.along import Along, along_of, laid_out, outside_of
 from qvr_core.semantics.programs.chains.ragged import checked_lengths
 from qvr_core.semantics.programs.data_agreement import agreed
+from qvr_core.semantics.programs.families.narrowed import family_on, narrowed, without_bounds
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, expanded
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_whole, state_axis
@@ -64,6 +66,8 @@ def check_observed(
         ctx.scope.report(CANNOT_MARGINALIZE, problem, step.name.span)
         return None
     assert family is not None
+    named = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    family = family_on(family, named)
     trees = [arg.value for arg in step.draw.args or ()]
     behind = dict(list(lags(trees, step.binders, ctx).items())[:1])
     ctx.hidden_reads = []
@@ -77,6 +81,7 @@ def check_observed(
         options = read_step_options("observe", kept, ctx)
         plates = [*along.axes, state_axis(hidden, states, 1), state_axis(hidden, states, 0)]
         inside = check_family(step.draw, family, None, ctx, plates)
+        inside = narrowed(inside, named, None if step.space is None else step.space.span, options, ctx)
         drawn = outside_of(inside)
         refuse_whole(inside, states, _read_text(hidden, along, ctx), ctx)
         laid = _place(step.name, hidden, along, before, ctx)
@@ -84,7 +89,7 @@ def check_observed(
         missing = missing_cells(step.name, family, options, ctx, trees, indices)
         ctx.marginal = outer
         lengths = checked_lengths(step.name, indices, options, ctx)
-    space = _element(step, drawn, ctx)
+    space = _element(step, named, drawn, ctx)
     over, origin = product_of(along.indices), ctx.scope.origin(step.name.span)
     kind = with_axes(along.plates, space.space, like=(), event=drawn.type.event)
     check_limits(family, options, ctx)
@@ -112,21 +117,21 @@ def _problem(step: ObserveStep, arrow: bool) -> str | None:
     return None
 
 
-def _element(step: ObserveStep, drawn: TypedFamily, ctx: StepContext) -> Named:
+def _element(step: ObserveStep, named: Named | None, drawn: TypedFamily, ctx: StepContext) -> Named:
     """The space of one element, which the step may ascribe."""
     own = drawn.type.space or Unknown()
-    if step.space is None:
+    if step.space is None or named is None:
         return Named(own, "?")
-    named = check_object_expr(step.space, ctx.scope)
     if isinstance(named.space, Unknown) or (isinstance(own, Unknown) and not is_real(named.space)):
         return named
     if drawn.family.event == 0 and isinstance(named.space, Real) and width(named.space) != 1:
-        message = f"`{drawn.family.name}` draws single numbers: give `{step.name.text}` an index for its entries"
+        message = f"`{family_words(drawn.family.name)}` draws single numbers"
+        message += f": give `{step.name.text}` an index for its entries"
         ctx.scope.report(ASCRIPTION_MISMATCH, message, step.space.span)
     elif isinstance(own, Finite) or (drawn.family.event and not isinstance(own, Unknown)):
         given = Named(own, f"{drawn.family.name}'s")
         ctx.scope.require_fit(given, named, step.space.span, ASCRIPTION_MISMATCH, "the values are", "ascribed is")
-    elif (problem := landing_problem(drawn.family, item_of(named.space))) is not None:
+    elif (problem := landing_problem(drawn.family, without_bounds(item_of(named.space)))) is not None:
         message = problem.replace("the codomain", f"`{named.written}`")
         ctx.scope.report(FAMILY_MISMATCH, message, step.space.span)
     return named
