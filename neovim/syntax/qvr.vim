@@ -41,9 +41,10 @@ syntax keyword qvrBuiltin contained fmod remainder copysign hypot floor_divide x
 syntax keyword qvrBuiltin contained sum mean prod std var median max min norm any all softmax log_softmax softmin cumsum
 syntax keyword qvrBuiltin contained cumprod logcumsumexp sort argsort flip normalize softplus elu celu leaky_relu hardtanh
 syntax keyword qvrBuiltin contained hardshrink softshrink clamp layer_norm where concat chunk dot matmul mv mm bmm outer
-syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet eye zeros ones zeros_like ones_like
-syntax keyword qvrBuiltin contained full_like arange linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff
-syntax keyword qvrBuiltin contained size numel detach parse compose cat clip expit inv_logit true_divide
+syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet matrix_exp solve_triangular
+syntax keyword qvrBuiltin contained cumulative_trapezoid eye zeros ones zeros_like ones_like full_like arange linspace one_hot
+syntax keyword qvrBuiltin contained tril triu unsqueeze squeeze reshape flatten roll diff size numel detach parse compose cat
+syntax keyword qvrBuiltin contained clip expit inv_logit true_divide
 syntax keyword qvrRole contained kernel embed linear norm attention position latent observed discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim prior replicate bias rank init heads causal dropout
 syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at noncentred

@@ -106,7 +106,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
     symbol = found.symbol
     if symbol.target is not None:
         return imported_text(snapshot, found)
-    if symbol.name in ("Bool", "Nat") and symbol.name not in model_of(snapshot).objects:
+    if symbol.name in ("Bool", "Nat", "One") and symbol.name not in model_of(snapshot).objects:
         return keyword_text(symbol.name)
     match symbol.kind:
         case "path" | "prefix":

@@ -24,6 +24,11 @@ KEYWORDS = {
             "morphism cell : Embedded * Hidden -> Hidden [role=kernel, scale=0.1] ~ Normal",
         ),
         Keyword("Bool", "Data that are true or false, and count as 1 and 0.", "data correct : Answer -> Bool"),
+        Keyword(
+            "One",
+            "A set of one element, which no file need declare: that of a program without rows.",
+            "program coin : One -> One",
+        ),
         Keyword("Nat", "Data that are counts: whole numbers from 0.", "data deaths : Year -> Nat"),
         Keyword("let", "Names a composite arrow; in a program, a value.", "let backbone = tok_embed >> scan(cell)"),
         Keyword("define", "The same as `let`.", "define backbone = tok_embed >> scan(cell)"),

@@ -9,7 +9,7 @@ from qvr_core.arrays.engine import Tensor, arrays, linalg, special
 from qvr_core.arrays.engine import functional as nnf
 from qvr_core.operations.table import having
 from qvr_core.runtime.values.cells import Cell, align, as_one
-from qvr_core.runtime.values.decompositions import cholesky, inverse
+from qvr_core.runtime.values.decompositions import cholesky, inverse, matrix_exp, solve_lower
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, canonical
 
@@ -229,6 +229,22 @@ def _diag(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     return Cell(arrays.diagonal(cell.value, dim1=-2, dim2=-1), cell.rows)
 
 
+def _solve_triangular(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
+    left, right = as_one(args[0]), as_one(args[1])
+    vector = bool(keywords["vector"].value) if "vector" in keywords else right.rank < left.rank
+    a, b = _floats(_numbers("solve_triangular", left.value), _numbers("solve_triangular", right.value))
+    tensors, rows = align([Cell(a, left.rows), Cell(b.unsqueeze(-1) if vector else b, right.rows)])
+    found = solve_lower(*tensors)
+    return Cell(found.squeeze(-1) if vector else found, rows)
+
+
+def _cumulative_trapezoid(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
+    (y, x), rows = align(args)
+    y, x = _floats(_numbers("cumulative_trapezoid", y), _numbers("cumulative_trapezoid", x))
+    areas = 0.5 * (y[..., 1:] + y[..., :-1]) * (x[..., 1:] - x[..., :-1])
+    return Cell(nnf.pad(areas.cumsum(-1), (1, 0)), rows)
+
+
 def _constructor(make: Callable[..., Tensor]) -> Function:
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         return Cell(make(*(int(arg.value) for arg in args), dtype=precision()), False)
@@ -293,6 +309,8 @@ _OWN: Mapping[str, Function] = {
     "dot": _dot, "matmul": _matmul, "mv": _matmul, "mm": _matmul, "bmm": _matmul, "outer": _outer,
     "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(arrays.diag_embed),
     "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
+    "matrix_exp": _on_first(lambda value: matrix_exp(_numbers("matrix_exp", value))),
+    "solve_triangular": _solve_triangular, "cumulative_trapezoid": _cumulative_trapezoid,
     "det": _on_first(linalg.det), "logdet": _on_first(arrays.logdet),
     "eye": _constructor(arrays.eye), "zeros": _constructor(arrays.zeros), "ones": _constructor(arrays.ones),
     "arange": _arange,

@@ -33,6 +33,37 @@ def cholesky(matrix: Tensor) -> Tensor:
     return arrays.where((failed != 0)[..., None, None], arrays.nan, factor)
 
 
+_HALVINGS, _TERMS = 16, 14
+LARGEST_NORM = 2.0 ** (_HALVINGS - 1)
+"""The largest sum of absolute values of a row of a matrix whose exponential is computed."""
+
+
+def matrix_exp(matrix: Tensor) -> Tensor:
+    """The exponential of (…, n, n) matrices; NaN where a row's absolute values sum to more than `LARGEST_NORM`.
+
+    By scaling and squaring (Moler & Van Loan 2003, method 3) of e^X − I, in which small numbers keep their digits.  The
+    number of halvings is the same for all matrices, so that it is no matter of what a latent is.
+    """
+    identity = arrays.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    small = matrix * 2.0**-_HALVINGS
+    term = identity.expand(matrix.shape)
+    for k in range(_TERMS, 1, -1):
+        term = identity + (small @ term) / k
+    rest = small @ term
+    for _ in range(_HALVINGS):
+        rest = 2.0 * rest + rest @ rest
+    within = matrix.detach().abs().sum(-1).amax(-1) <= LARGEST_NORM
+    return arrays.where(within[..., None, None], identity + rest, arrays.nan)
+
+
+def solve_lower(factor: Tensor, right: Tensor) -> Tensor:
+    """The X with L X = B for the lower triangles L of (…, n, n) and B (…, n, m), whose leading axes broadcast."""
+    lead = arrays.broadcast_shapes(factor.shape[:-2], right.shape[:-2])
+    return linalg.solve_triangular(
+        factor.expand(*lead, *factor.shape[-2:]), right.expand(*lead, *right.shape[-2:]), upper=False
+    )
+
+
 def inverse(matrix: Tensor) -> Tensor:
     """The inverse of (…, n, n) matrices."""
     if not _trying.get():

@@ -11,6 +11,7 @@ from qvr_core.operations.intervals import ANYTHING, Interval
 from qvr_core.operations.operation import BuiltinFunction
 from qvr_core.operations.table import OPERATIONS, having
 from qvr_core.semantics.arithmetic.broadcasting import (
+    SCALAR,
     Axis,
     Clash,
     axes,
@@ -24,7 +25,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
     with_last,
 )
-from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type
+from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type, own_rank
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
 from qvr_core.semantics.arithmetic.function_domains import check_argument
@@ -34,6 +35,7 @@ from qvr_core.semantics.arithmetic.reductions import (
     multiplied,
     over_of,
     sized_by_sets,
+    solved,
     unbound_set,
 )
 from qvr_core.semantics.language.builtins import arity_words, canonical
@@ -112,6 +114,9 @@ def check_builtin(
         args, kind = tuple(arranged), _bounded(canonical(function.name), kind)
     else:
         kind = _shape(function, args, texts, keywords, expr, ctx)
+    if function.name == "solve_triangular" and not any(is_data(arg.type) for arg in args):
+        vector = own_rank(axes(args[1].type) or []) == 1
+        keywords = (("vector", Constant(type=SCALAR, origin=origin, value=int(vector))),)
     if function.defined_from is not None and not guarded:
         place = given[0].value.span if given else expr.span
         check_argument(function.name, function.defined_from, args[0], place, ctx)
@@ -191,6 +196,15 @@ def _shape(
             return data_like(types)
         case "compose":
             return data_like(types)
+        case _ if function.name == "cumulative_trapezoid":
+            numbers = [text for kind, text in zip(types, texts, strict=False) if axes(kind) == []]
+            if numbers:
+                message = f"`{function.name}` is along an axis, and {numbers[0]} is one number"
+                ctx.scope.report(FUNCTION_ARGUMENTS, message, where)
+                return ValueType(Unknown())
+            return broadcast_shape(list(zip(args, texts, strict=False)), where, ctx)
+        case _ if function.name == "solve_triangular":
+            return solved(function.name, args, texts, where, ctx)
         case _ if function.name == "outer" and (product := outer_type(types[0], types[1])) is not None:
             return product
         case _ if (matrix := matrix_type(function.name, types[0])) is not None:

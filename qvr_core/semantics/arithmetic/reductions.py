@@ -21,6 +21,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
     with_last,
 )
+from qvr_core.semantics.arithmetic.elements.matrices import own_rank
 from qvr_core.semantics.arithmetic.elementwise import words
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
@@ -192,6 +193,22 @@ def multiplied(name: str, args: Sequence[Expr], texts: Sequence[str], where: Ori
         return ValueType(Unknown(), rows=left.rows or right.rows)
     rest = [*a[:-1], *(b[-1:] if len(b) > 1 else [])]
     return from_axes(rest, max(0, len(rest) - 1) if len(b) > 1 else len(rest), like=[left, right])
+
+
+def solved(name: str, args: Sequence[Expr], texts: Sequence[str], where: Origin, ctx: StepContext) -> ValueType:
+    """The type of what a matrix multiplies to a vector or a matrix: that of the right side."""
+    left, right = args[0].type, args[1].type
+    a, b = axes(left), axes(right)
+    if a is None or b is None or is_data(left) or is_data(right):
+        return data_like([left, right])
+    unknown = ValueType(Unknown(), rows=left.rows or right.rows)
+    for text, rank, wanted in ((texts[0], own_rank(a), (2,)), (texts[1], own_rank(b), (1, 2))):
+        if rank not in wanted:
+            what = "a matrix" if wanted == (2,) else "a vector or a matrix"
+            message = f"`{name}` wants {what} there, and {text} has {rank} {'axis' if rank == 1 else 'axes'}"
+            ctx.scope.report(FUNCTION_ARGUMENTS, message, where)
+            return unknown
+    return right if _meet(name, a[-1], b[-own_rank(b)], texts, where, ctx) else unknown
 
 
 def for_each_element(

@@ -381,7 +381,7 @@ def _check_plate(kind: str, argument: FamilyArgument, plates: list[Axis], space:
     given = shape[: max(0, len(shape) - argument.parameter.rank)]
     names = [name for _, name in plates]
     wrong = next((axis for axis in given if axis[1] is not None and axis[1] not in names), None)
-    if wrong is None or None in names or 1 in (wrong[0], plates[-1][0]):
+    if wrong is None or None in names or wrong[0] == 1:
         return
     what = words(argument.tree, f"`{argument.name}`")
     rows = "rows are" if kind == "observe" else "plate is"

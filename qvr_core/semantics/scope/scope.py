@@ -33,7 +33,7 @@ from qvr_core.semantics.types.model.arrows import ANY_LENGTH, NO_STAGES, ONE_STA
 from qvr_core.semantics.types.model.deductions import Composition, Deduction
 from qvr_core.semantics.types.model.families import DeclaredFamily, Weights
 from qvr_core.semantics.types.model.programs import Guided, Program
-from qvr_core.semantics.types.spaces import Dim, Known, Linear, Named, Unknown
+from qvr_core.semantics.types.spaces import Dim, Finite, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Name, Span
@@ -160,6 +160,9 @@ Entry = (
 )  # fmt: skip
 
 
+PRELUDE: Mapping[str, ObjectEntry] = {"One": ObjectEntry("One", Named(Finite(1, "One"), "One"))}
+"""What every file has without declaring it; a declaration of that name hides it, in its file alone."""
+
 Argument = float | int | str | Entry
 """The value of a template's parameter: a number, or the entry of an object or an arrow."""
 
@@ -266,7 +269,8 @@ class Scope:
     def lookup(self, name: str) -> Entry | None:
         """What a name means here, or None; reports nothing."""
         entry = self.local.get(name)
-        return entry if entry is not None else self.globals.entry(name)
+        entry = entry if entry is not None else self.globals.entry(name)
+        return entry if entry is not None else PRELUDE.get(name)
 
     # -- writing
 
@@ -360,9 +364,13 @@ def declarations(scope: Scope, *spaces: Named) -> list[Related]:
     for named in spaces:
         for name in words_of(named.written):
             entry = scope.lookup(name)
-            if isinstance(entry, ObjectEntry) and name not in found and name not in scope.local:
+            if isinstance(entry, ObjectEntry) and name not in found and not _undeclared(name, entry, scope):
                 found[name] = Related(f"`{name}` is declared here", DeclarationSite(name))
     return list(found.values())
+
+
+def _undeclared(name: str, entry: ObjectEntry, scope: Scope) -> bool:
+    return name in scope.local or PRELUDE.get(name) is entry
 
 
 def words_of(written: str) -> list[str]:

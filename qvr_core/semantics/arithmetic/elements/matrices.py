@@ -33,6 +33,7 @@ def _diagonal(shape: Shape, own: int) -> Shape | None:
 _RULES: Mapping[str, Callable[[Shape, int], Shape | None]] = {
     "cholesky": _same,
     "inverse": _same,
+    "matrix_exp": _same,
     "det": _number,
     "logdet": _number,
     "diag_embed": _embedded,
