@@ -11,7 +11,7 @@ from qvr_core.ide.imports.homes import home_named
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Comment, Prose, prose
-from qvr_core.ide.reading import set_words, site_words
+from qvr_core.ide.reading import element_words, set_words, site_words
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
@@ -52,7 +52,7 @@ from qvr_core.semantics.types.model.steps import (
     SampleModel,
     Site,
 )
-from qvr_core.semantics.types.spaces import Finite, Named, Unknown, factors_of, item_of
+from qvr_core.semantics.types.spaces import Finite, Named, Space, Unknown, factors_of, item_of
 from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, sites, walk
 from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FamilyHeader
@@ -79,10 +79,18 @@ def object_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
         return prose(f"object `{symbol.name}`, which has an error", documentation(snapshot, symbol))
     lines = [f"object {held.name} : {structure(held.space.space)}"]
     alias = f"Another name of `{held.alias}`." if held.alias else ""
-    shape = set_words(held.space.space) or f"Values have shape `{arrows.shape_text(held.space.space)}`."
+    shape = set_words(held.space.space) or _vectors(held.space.space)
     written = held.space.written
     composed = f"Written `{written}`." if written not in (held.name, structure(held.space.space)) else ""
     return prose(Code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, _uses(snapshot, symbol))
+
+
+def _vectors(space: Space) -> str:
+    """What is in a space: `A vector of 4 numbers; of B rows at once the shape is (B, 4).`"""
+    words = element_words(space)
+    shape = arrows.shape_text(space)
+    one = {"one number": "One number", "": "Values"}.get(words, f"A vector of {words}" if "numbers" in words else words)
+    return f"{sentence(one).rstrip('.')}; a batch of B rows of them has the shape `{shape}`."
 
 
 def _uses(snapshot: Snapshot, symbol: Symbol) -> str:
@@ -185,11 +193,11 @@ def _pipeline(arrow: Arrow) -> Prose:
 
 
 def scan_note(scan: Scan) -> str:
-    cell = scan.cell.name if isinstance(scan.cell, Ref) else "the cell"
+    cell = f"`{scan.cell.name}`" if isinstance(scan.cell, Ref) else "The cell"
     gives = "every state" if scan.emit_all else "the final state"
     way = "from its end" if scan.backward else "from its start"
     why = " (read off the name)" if scan.inferred else ""
-    return f"`{cell}` reads the sequence {way}{why} and gives {gives}, {space_text(scan.state)}."
+    return f"{cell} reads the sequence {way}{why} and gives {gives}, {space_text(scan.state)}."
 
 
 def _replicated(snapshot: Snapshot, family: Replicated) -> Prose:
@@ -274,9 +282,8 @@ def _rows(program: Program) -> str:
     )
     seen = list(dict.fromkeys(f"`{site.name}`" for site in sites(program.steps, ObserveModel)))
     model = f"A model of {' and '.join(seen)}." if seen else "A model that observes no data."
-    own = program.declared_domain.written
-    rows = f"`{_declared_type(program)}`: its data have one row for each element of `{own}`."
-    return f"{model} {rows} It returns {gives or 'nothing'}, whatever stands behind the arrow."
+    rows = f"Its data have one row for each element of `{program.declared_domain.written}`."
+    return f"{model} {rows} It returns {gives or 'nothing'}."
 
 
 def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
@@ -341,7 +348,8 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
             drawn = f"from `{family_words(family)}`{_between(site.draw)}"
             support = f"Support: {support_words(facts_of_draw(site.draw)).removeprefix('from ')}"
         case ArrowDraw(arrow=arrow):
-            drawn = f"from `{arrow.name}`" if isinstance(arrow, Ref) else "from an arrow"
+            whole = arrow.arrow if isinstance(arrow, Lift) else arrow
+            drawn = f"from `{whole.name}`" if isinstance(whole, Ref) else "from an arrow"
             support = ""
     plate = plate_of(site)
     typed = site_type(site, name)
@@ -387,7 +395,9 @@ def _between(draw: FamilyDraw) -> str:
 def value_text(kind: ValueType, *, rows: bool) -> str:
     """The type of a value in arithmetic.  `rows`: its program reads a batch of rows, so a value may differ in them."""
     axes = type_text(kind) if kind.indexed else ""
-    parts = [f"`{axes}`" if axes else structure(kind.space) if kind.space is not None else "depends on the data"]
+    parts = [
+        f"`{axes}`" if axes else structure(kind.space) if kind.space is not None else "its shape comes with the data"
+    ]
     if rows:
         parts.append("differs from row to row" if kind.rows else "the same for all rows")
     return " · ".join(parts)

@@ -146,7 +146,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "size":
             return prose(f"`{symbol.name}`: a size, the same wherever the file names it", _size_value(snapshot, found))
         case "local":
-            return index_text(snapshot, found) or prose(f"`{symbol.name}`: bound here")
+            return index_text(snapshot, found) or prose(f"`{symbol.name}`: {_local_text(found)}")
         case "label":
             return prose(
                 f"`{symbol.name}`: " + (_label_text(snapshot, symbol) if symbol.of else "the name of a factor")
@@ -159,6 +159,13 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
             return keyword_text(symbol.name)
         case _:
             return ()
+
+
+def _local_text(found: Found) -> str:
+    """A name that its line alone knows, and that is no index."""
+    if found.placed.unit.keyword == "rule":
+        return "a variable of this rule; it stands for the same wherever the rule names it."
+    return "known in this line alone."
 
 
 # ---------------------------------------------------------------- names of a program
@@ -230,7 +237,7 @@ def _step(step: StepModel, name: str, rows: bool) -> Prose:
             start = "" if step.init is None else f", from {', '.join(f'{number:g}' for number in step.init)}"
             return prose(Code(f"param {name} : {type_text(step.type)}"), f"Learned by a fit with this guide{start}")
         case ScoreModel(name=own) if own == name:
-            return prose(Code(f"score {name}"), "Added to the log joint density")
+            return prose(Code(f"score {name}"), "A number that is added to the log joint density, as a likelihood is.")
         case _:
             return ()
 

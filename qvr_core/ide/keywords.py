@@ -17,7 +17,11 @@ class Keyword:
 KEYWORDS = {
     keyword.word: keyword
     for keyword in (
-        Keyword("object", "Declares spaces.", "object Hidden : Real 128"),
+        Keyword(
+            "object",
+            "Declares what data, latents and arrows range over: sets to index by, or spaces of vectors.",
+            "object County, House : FinSet _\nobject Hidden : Real 128",
+        ),
         Keyword(
             "morphism",
             "Declares arrows between spaces; the option `role` says of which kind.",
@@ -30,14 +34,24 @@ KEYWORDS = {
             "program coin : One -> One",
         ),
         Keyword("Nat", "Data that are counts: whole numbers from 0.", "data deaths : Year -> Nat"),
-        Keyword("let", "Names a composite arrow; in a program, a value.", "let backbone = tok_embed >> scan(cell)"),
+        Keyword(
+            "let",
+            "In a program, names a value that is computed from others; outside, an arrow that is composed of others.",
+            "let mean[i : House] = a + b * floor[i]\nlet backbone = tok_embed >> scan(cell)",
+        ),
         Keyword("define", "The same as `let`.", "define backbone = tok_embed >> scan(cell)"),
         Keyword(
             "program",
-            "A probabilistic program: steps that draw, observe and compute, as one arrow.",
-            "program lm : Token -> Token\n    sample h <- backbone\n    observe y <- lm_head(h)\n    return y",
+            "A probabilistic model: its steps draw what is unknown, compute, and observe data.",
+            "program measured : House -> House\n    data y : House\n    sample mu <- Normal(0.0, 1.0)\n"
+            "    observe y[i : House] <- Normal(mu, 1.0)\n    return mu",
         ),
-        Keyword("export", "Makes an arrow the file's `.morphism`; the first one counts.", "export vanilla_rnn_lm"),
+        Keyword(
+            "export",
+            "Names the program or arrow that stands for its file: `qvr run` takes it where none is named, and Python "
+            "has it as `.morphism`. The first one counts.",
+            "export radon",
+        ),
         Keyword(
             "import",
             "Brings what another file declares: as it is, behind a prefix, or some names of it.",
@@ -70,8 +84,16 @@ KEYWORDS = {
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),
         Keyword("param", "Numbers that a guide learns, from where they start.", "param m : Code [init=0.0]"),
-        Keyword("sample", "Draws a value: a latent site of the program.", "sample h <- backbone"),
-        Keyword("observe", "Conditions on a value that is given at run time.", "observe y : Token <- lm_head(h)"),
+        Keyword(
+            "sample",
+            "Draws a latent, which a fit estimates; behind `<-` stands its prior, a family or an arrow.",
+            "sample mu <- Normal(0.0, 1.0)",
+        ),
+        Keyword(
+            "observe",
+            "Says what data are drawn from: their likelihood, on which the latents are conditioned.",
+            "observe y[i : House] <- Normal(mu, sigma)",
+        ),
         Keyword(
             "predict",
             "Drawn from the posterior after the fit; only `predict` and `let` may read it.",
@@ -84,7 +106,11 @@ KEYWORDS = {
             "marginalize z : K <- Categorical(weights)\n    observe y <- Normal(mu[z], 1.0)",
         ),
         Keyword("score", "Adds a number to the log joint density.", "score penalty = -0.5 * sum(w * w)"),
-        Keyword("return", "What the program gives back; it must fit the codomain.", "return (h: h2, c: c2)"),
+        Keyword(
+            "return",
+            "Names what a program gives: one value, or several in parentheses.",
+            "return (mu, tau)",
+        ),
         Keyword("factor", "A table over indices.", "let t = factor i : I, j : J in a[i] * b[j]"),
         Keyword("for", "Runs over the elements of a set, in the call of a reduction.",
                 "let eta[i : Row] = sum(beta[f] * x[i, f] for f : Feature)"),
@@ -94,8 +120,9 @@ KEYWORDS = {
                 "sample h[t : Time] <- Normal(phi * h[t - 1], s) from Normal(0.0, s0)"),
         Keyword(
             "FinSet",
-            "A finite set of n elements, distinct from every other declared one.",
-            "object Token : FinSet 256",
+            "A finite set of n elements, distinct from every other declared one. `FinSet _` takes its size and its "
+            "elements from the data.",
+            "object County : FinSet _\nobject Token : FinSet 256",
         ),
         Keyword(
             "Real",

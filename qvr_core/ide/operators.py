@@ -25,6 +25,7 @@ SIGNS = {
     "~": ("morphism f : A -> B ~ Family", "What the kernel draws from; a prior or a value for tensor arrows."),
     "<-": ("sample v <- f(x)", "Draws v from an arrow or a family."),
     "->": ("f : A -> B", "From the domain to the codomain; the role decides the sort of the arrow."),
+    "_": ("object County : FinSet _", "A size that comes with the data, as the elements do."),
 }
 
 ARITHMETIC = {

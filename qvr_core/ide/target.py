@@ -16,7 +16,7 @@ from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree.arithmetic import Binary
 from qvr_core.syntax.tree.arrows import ComposeExpr, TensorExpr
 from qvr_core.syntax.tree.names import Span
-from qvr_core.syntax.tree.objects import CoproductExpr, ProductExpr
+from qvr_core.syntax.tree.objects import CoproductExpr, FinSetExpr, ProductExpr, SpaceExpr
 from qvr_core.syntax.tree.units import Placed, Statement
 from qvr_core.syntax.walk import walk
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 Joined = ComposeExpr | TensorExpr | ProductExpr | CoproductExpr | Binary
-SIGNS = frozenset(("~", "<-", "->"))
+SIGNS = frozenset(("~", "<-", "->", "_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,8 @@ def _words(statement: Statement, placed: Placed[Any], offset: int) -> Iterator[S
             continue
         if text in SIGNS:
             around = [node for node in walk(placed.unit.node) if node.span.start <= start and end <= node.span.end]
+            if text == "_" and not any(isinstance(node, FinSetExpr | SpaceExpr) for node in around):
+                continue
             yield Sign(text, around[-1] if around else None, span, placed, statement)
         elif text in KEYWORDS:
             yield Keyword(text, span, placed, statement)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from qvr_core.analysis import Analyzer
+from qvr_core.analysis import Analyzer, Snapshot
+from qvr_core.disk import Disk, location_of_file
 from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.hover import hover
 from qvr_core.ide.prose import plain
 from qvr_core.syntax.source import Cursor
+from qvr_core.workspace import Workspace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -90,12 +92,17 @@ def line_of(text: str, begins: str) -> int:
     return next(at for at, line in enumerate(text.splitlines()) if line.strip().startswith(begins))
 
 
+def snapshot_of(example: str, text: str) -> Snapshot:
+    """A text in place of an example's, with what it imports."""
+    return Analyzer(text, None, location_of_file(EXAMPLES / f"{example}.qvr"), Workspace(Disk())).snapshot()
+
+
 def hovered(example: str, begins: str, word: str) -> str:
     """What a hover on a word of a line says, as plain text."""
     text = (EXAMPLES / f"{example}.qvr").read_text(encoding="utf-8")
     at = line_of(text, begins)
     places = [match.start() for match in re.finditer(rf"\b{word}\b", text.splitlines()[at])]
-    found = hover(Analyzer(text).snapshot(), Cursor(at, places[-1]), blankets=True)
+    found = hover(snapshot_of(example, text), Cursor(at, places[-1]), blankets=True)
     return "" if found is None else plain(found.content)
 
 
@@ -105,7 +112,7 @@ def offered(example: str, begins: str, before: str) -> list[str]:
     lines = text.splitlines()
     at = line_of(text, begins)
     lines[at] = before
-    return [item.label for item in complete(Analyzer("\n".join(lines)).snapshot(), Cursor(at, len(before)))]
+    return [item.label for item in complete(snapshot_of(example, "\n".join(lines)), Cursor(at, len(before)))]
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ def markdown(text: str) -> str:
         ("ro$0le=embed", ["What kind of arrow this is", "Default: kernel"]),
         ("sca$0le=0.1", ["standard deviation", "Default: 1.0", "above 0"]),
         ("~ Cate$0gorical", ["Categorical(probs)", "probabilities that sum to 1"]),
-        ("obj$0ect Token", ["Declares spaces", "object Hidden : Real 128"]),
+        ("obj$0ect Token", ["sets to index by", "object Hidden : Real 128"]),
         ("FinS$0et 256", ["A finite set"]),
         ("<$0- backbone", ["Draws v"]),
     ],
@@ -254,3 +254,7 @@ def test_the_branches_of_a_fan_are_told_in_words() -> None:
     assert "Each of its 2 branches reads the same `Seq Token`" in found
     assert "one part for each of them, in order:" in found
     assert "branches" not in markdown(LM + "let one = f$0an(tok_embed)\n")
+
+
+def test_a_size_that_comes_with_the_data_says_so() -> None:
+    assert "comes with the data" in markdown("object County : FinSet $0_\n")

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion import likely
+from qvr_core.ide.completion.arguments import fitting_first
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
 from qvr_core.ide.completion.families import rule_offered
 from qvr_core.ide.completion.guides import latents_offered, models_offered
-from qvr_core.ide.completion.imported import from_imports, imported_offered
+from qvr_core.ide.completion.imported import from_imports, imported_offered, imported_scans
 from qvr_core.ide.completion.indexing import (
     axis_of,
+    binders_offered,
     indexed_name,
     indexed_offered,
     indices_offered,
     over_offered,
+    set_binders_offered,
     sets_offered,
 )
 from qvr_core.ide.completion.offers import (
     BEST,
     GOOD,
+    MANY,
     OTHER,
     PLAIN,
     Items,
@@ -40,9 +44,11 @@ from qvr_core.ide.completion.offers import (
     parameters_offered,
     readers_of,
     spaces_offered,
+    terms_offered,
     unobserved_offered,
     values_offered,
 )
+from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_of_object
 from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, space_of_text
 from qvr_core.ide.keywords import KEYWORDS
@@ -111,6 +117,7 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
     elif place.start == "composition_rule":
         yield from rule_offered(snapshot, place)
     elif place.start in ("deduction_item", "lexicon_entry"):
+        yield from terms_offered(place)
         yield from atoms_offered(place)
 
 
@@ -175,8 +182,7 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
     match place.keyword:
         case "object":
             if _seen(place, "COLON"):
-                yield from objects_offered(snapshot, place)
-                yield from spaces_offered()
+                yield from space_of_object(snapshot, place, bracket)
         case "morphism" | "program" | "deduction" | "family":
             yield from _header(snapshot, place, bracket)
         case "let" | "define":
@@ -367,6 +373,7 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
     names = [(name, held) for name, held in arrow_names(snapshot, place) if name not in circular]
     yield from arrows_offered(snapshot, names, given, _accepts(call))
     yield from scans_offered(snapshot, names, given)
+    yield from imported_scans(snapshot, given)
     yield from combinators_offered()
 
 
@@ -394,6 +401,12 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from sets_offered(snapshot, place)  # of an index
         case _ if bracket is not None and (offered := over_offered(snapshot, place, bracket)) is not None:
             yield from offered
+        case _ if bracket is not None and names_indices(place, bracket, drawn=drawn):
+            yield from binders_offered(snapshot, place, bracket)
+        case _ if bracket is not None and bounds_a_space(place, bracket, drawn=drawn):
+            yield from (_option(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
+        case _ if place.last is not None and place.last.kind == "FOR":
+            yield from set_binders_offered(snapshot, place)
         case _ if bracket is not None and indexed_name(place, bracket) is not None:
             own = list(indices_offered(snapshot, place, bracket))
             yield from own
@@ -408,9 +421,11 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case _ if bracket is not None and drawn:
             if not bracket.since:
                 yield from parameters_offered(snapshot, place, bracket)
-            yield from _arithmetic(snapshot, place)
+            yield from fitting_first(snapshot, place, bracket, _arithmetic(snapshot, place))
         case _ if place.last is not None and place.last.kind == "FROM":
-            yield from families_offered(snapshot, place)
+            # what is drawn begins with a draw
+            for item in families_offered(snapshot, place):
+                yield replace(item, rank=BEST, order=item.order - MANY) if item.rank == GOOD else item
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "DRAW":
             yield from draws_offered(snapshot, place)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Context
 from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, arrow_names
+from qvr_core.ide.completion.supports import ascribed_at
 from qvr_core.ide.completion.typing import codomain_of_text, fits
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
@@ -31,6 +32,7 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
     program = next((model.programs[name] for name in own if name in model.programs), None)
     named = program is not None and any(each.name for each in program.inputs)
     given = program.declared_domain.space if program is not None and not named else None
+    ascribed = ascribed_at(snapshot, place)
     values = list(values_above(snapshot, program, place.line)) if program is not None else []
     for name, held in arrow_names(snapshot, place):
         arrow = arrow_of(snapshot, name)
@@ -44,7 +46,8 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
         elif given is not None and fits(given, arrow.domain.space):
             rank, insert = GOOD if values else BEST, name
         else:
-            rank, insert = PLAIN, f"{name}({_placeholders(_words(arrow, len(wanted)))})"
+            lands = ascribed is not None and fits(arrow.codomain.space, ascribed)
+            rank, insert = BEST if lands else PLAIN, f"{name}({_placeholders(_words(arrow, len(wanted)))})"
         yield Completion(name, held.kind, detail, prose(Comment(held.doc)), insert, snippet="$" in insert, rank=rank)
 
 

@@ -13,9 +13,14 @@ from qvr_core.ide.imports.homes import Home, home_of
 from qvr_core.ide.imports.hover import written
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import KINDS
+from qvr_core.ide.view import model_of
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import WrongPath, location_of
+from qvr_core.semantics.types.spaces import Space
+from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.source import Cursor
+from qvr_core.syntax.tree.declarations import ProgramHeader
+from qvr_core.syntax.tree.objects import ObjectExpr, ProductExpr
 from qvr_core.syntax.tree.units import Unit
 
 if TYPE_CHECKING:
@@ -106,6 +111,36 @@ def imported_offered(snapshot: Snapshot, place: Context) -> Items:
     for each in snapshot.table.imports:
         if each.decl.prefix is not None and each.module is not None:
             yield Completion(each.decl.prefix.text, "module", f"names of {each.decl.path.value}", rank=GOOD)
+
+
+def imported_scans(snapshot: Snapshot, given: Space | None) -> Items:
+    """`scan(lstm(…))` for every template of a cell that is imported: what it gives is the end of what it reads."""
+    for local, target in snapshot.table.offered.items() if given is not None else ():
+        home = home_of(snapshot, target)
+        node = home.statement.header.unit.node if home is not None else None
+        if not isinstance(node, ProgramHeader) or not _is_cell(node):
+            continue
+        spaces = [
+            each.name.text for each in (node.parameters or ()) if each.kind is not None and each.kind.text == "Object"
+        ]
+        reads = _factors(node.domain)[0]
+        own = next((name for name, held in model_of(snapshot).objects.items() if held.space.space == given), reads)
+        words = [own if space == reads else space for space in spaces]
+        arguments = ", ".join(f"${{{number}:{word}}}" for number, word in enumerate(words, 1))
+        call = f"{local}({arguments})" if spaces else local
+        yield Completion(
+            f"scan({local})", "function", _detail(home.statement.header.unit) if home is not None else "",
+            insert=f"scan({call})", snippet=True, rank=BEST, order=-1,
+        )  # fmt: skip
+
+
+def _is_cell(header: ProgramHeader) -> bool:
+    reads, gives = _factors(header.domain), _factors(header.codomain)
+    return len(reads) > len(gives) and reads[-len(gives) :] == gives
+
+
+def _factors(space: ObjectExpr) -> list[str]:
+    return [to_text(part) for part in space.factors] if isinstance(space, ProductExpr) else [to_text(space)]
 
 
 def _named(snapshot: Snapshot, prefix: str, kinds: Set[str], rank: int) -> Items:

@@ -28,6 +28,7 @@ from qvr_core.semantics.types.model.steps import (
 from qvr_core.semantics.types.spaces import Finite, factors_of
 from qvr_core.semantics.types.walk import all_steps, sites
 from qvr_core.syntax.lexer import tokenize
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tokens import Token
 
 if TYPE_CHECKING:
@@ -45,6 +46,46 @@ def sets_offered(snapshot: Snapshot, place: Context) -> Items:
         held = objects.get(item.label)
         if held is None or all(isinstance(factor, Finite) for factor in factors_of(held.space.space)):
             yield item
+
+
+def binders_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
+    """`i : House` behind `observe y[`: for each axis of declared data that the brackets still lack, else for each set,
+    with the letter that other steps have for it."""
+    program = program_at(snapshot, place)
+    if program is None or bracket.before is None:
+        return
+    held = next((item for item in program.data if item.declared and item.name == bracket.before.text), None)
+    axes = () if held is None else _of_type(held.type)[0]
+    if axes and None not in axes:
+        missing = [axis for axis in axes[bracket.position :] if axis is not None]
+        if missing:
+            yield Completion(_binders_of(missing, _letters(place)), "parameter", "an index for each axis", rank=BEST)
+        return
+    yield from set_binders_offered(snapshot, place)
+
+
+def set_binders_offered(snapshot: Snapshot, place: Context) -> Items:
+    """`i : House` for each set, with the letter that other steps have for it."""
+    letters = _letters(place)
+    for item in sets_offered(snapshot, place):
+        yield replace(item, label=_binders_of([item.label], letters), kind="parameter")
+
+
+def _letters(place: Context) -> dict[str, str]:
+    """The letters that the steps of the program at a cursor have for sets."""
+    lines = () if place.statement is None else units_of(place.statement)
+    steps = (line.unit for line in lines if line.unit.keyword not in ("program", "data"))
+    return {over: name for step in steps for name, over in binders(_lexed(step.text))}
+
+
+def _binders_of(sets: Sequence[str], letters: Mapping[str, str]) -> str:
+    """`p : Pond, v : Visit`, no letter twice."""
+    chosen: dict[str, str] = {}
+    for at, over in enumerate(sets):
+        letter = letters.get(over, over[0].lower())
+        spare = next(one for one in (letter, over.lower(), f"{letter}{at}") if one not in chosen)
+        chosen[spare] = over
+    return ", ".join(f"{name} : {over}" for name, over in chosen.items())
 
 
 def indexed_name(place: Context, bracket: Bracket) -> Token | None:
@@ -222,6 +263,10 @@ def running(place: Context) -> Iterator[tuple[str, str]]:
 def _tokens(place: Context) -> Sequence[Token]:
     assert place.placed is not None
     return tokenize(place.placed.unit.text, place.start)[0]
+
+
+def _lexed(text: str) -> Sequence[Token]:
+    return tokenize(text, "step")[0]
 
 
 def binders(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:

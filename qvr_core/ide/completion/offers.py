@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
@@ -35,6 +35,7 @@ from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.spaces import Finite, Product, Space
 from qvr_core.semantics.types.walk import arrow_named, sites
+from qvr_core.syntax.lexer import tokenize
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 
@@ -291,6 +292,22 @@ def attributes_offered(snapshot: Snapshot, place: Context) -> Items:
         for name, factor in zip(arrow.codomain.space.names, arrow.codomain.space.factors, strict=True):
             if name is not None:
                 yield Completion(name, "property", structure(factor), rank=BEST)
+
+
+def terms_offered(place: Context) -> Items:
+    """In the rules of a deduction: the variables of the line at the cursor, and what is applied to arguments above."""
+    if place.statement is None or place.keyword != "rule":
+        return
+    own = tokenize(place.text, place.start)[0]
+    for name, behind in pairwise(own):
+        if name.kind == "NAME" and name.text[:1].isupper() and behind.kind in ("COMMA", "RPAR"):
+            yield Completion(name.text, "variable", "a variable of this rule", rank=BEST)
+    for child in place.statement.header.children:
+        tokens = tokenize(child.unit.text, place.start)[0]
+        for name, behind in pairwise(tokens):
+            if name.kind == "NAME" and behind.kind == "LPAR":
+                text = f"{name.text}($0)"
+                yield Completion(name.text, "function", "of rules here", insert=text, snippet=True, rank=BEST, order=1)
 
 
 def atoms_offered(place: Context) -> Items:

@@ -30,7 +30,7 @@ def fit_at(snapshot: Snapshot, place: Context) -> Fit:
             data = likely.data_at(snapshot, place)
             return _anything if data is None else lambda family: _of_data(family, data)
         case "marginalize":
-            space = _ascribed(snapshot, place)
+            space = ascribed_at(snapshot, place)
             return (lambda family: _summed(family, space)) if isinstance(space, Finite) else _anything
         case _:
             return _anything
@@ -65,7 +65,7 @@ def _of_data(family: Family, data: DataName) -> int:
             return FITS
 
 
-def _ascribed(snapshot: Snapshot, place: Context) -> Space | None:
+def ascribed_at(snapshot: Snapshot, place: Context) -> Space | None:
     """The space behind the `:` of a step that is being written, that of an index aside."""
     depth = 0
     colon: int | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from qvr_core.ide.completion.completion import complete
 from tests.ide.cases import LM, at, errors
-from tests.ide.judged import offered
+from tests.ide.judged import EXAMPLES, line_of, offered
 
 DATA = """\
 object Row, Group : FinSet _
@@ -139,3 +141,72 @@ def test_outcomes_come_before_what_is_read_and_before_indices() -> None:
     assert "right" not in found
     assert found.index("height") < found.index("age") < found.index("group")
     assert labels("    observe $0")[0] == "age", "none is read: the last one declared"
+
+
+def test_an_argument_is_first_what_may_be_it_as_it_is() -> None:
+    first = "    observe log_radon[i : House] <- Normal("
+    assert offered("statistics/radon", "observe log_radon", f"{first}level[county[i]], ")[:2] == ["sigma", "tau"]
+    assert offered("statistics/radon", "observe log_radon", f"{first}level[county[i]], scale=")[:2] == ["sigma", "tau"]
+    found = offered("statistics/radon", "observe log_radon", first)
+    assert found.index("level[county[i]]") < found.index("mu") < found.index("sigma")
+    grown = offered("statistics/radon", "observe log_radon", f"{first}level[county[i]], 2 * ")
+    assert grown.index("mu") < grown.index("sigma"), "in the midst of an argument any number may stand"
+
+
+def test_an_object_is_mostly_a_set_and_its_labels_are_new_words() -> None:
+    assert labels_of("object Pond : $0\n")[:2] == ["FinSet", "Real"]
+    assert labels_of("object Pond : FinSet $0\n") == ["_"]
+    assert labels_of("object Side : {left, $0\n") == []
+    assert labels_of("object A : FinSet 2\nobject B : A * $0\n")[0] == "A"
+
+
+def labels_of(text: str) -> list[str]:
+    return [item.label for item in complete(*at(text))]
+
+
+def test_an_index_is_named_for_each_axis_of_the_data() -> None:
+    found = offered("statistics/occupancy", "observe heard", "        observe heard[")
+    assert len(found) == 1 and errors(_written("statistics/occupancy", "observe heard", found[0])) == []
+    assert offered("statistics/garch", "observe change", "    observe change[") == ["t : Day"]
+    assert offered("statistics/radon", "sample level", "    sample level[") == ["c : County", "i : House"]
+
+
+def _written(example: str, begins: str, binders: str) -> str:
+    """An example with other letters for the indices of a line."""
+    text = (EXAMPLES / f"{example}.qvr").read_text(encoding="utf-8")
+    line = text.splitlines()[line_of(text, begins)]
+    names = [one.split(" :")[0] for one in binders.split(", ")]
+    bound = [one.split(" :")[0] for one in line.partition("[")[2].partition("]")[0].split(", ")]
+    changed = line.replace(line.partition("[")[2].partition("]")[0], binders)
+    for old, new in zip(bound, names, strict=True):
+        changed = re.sub(rf"\b{old}\b", new, changed)
+    return text.replace(line, changed)
+
+
+def test_rules_are_written_of_their_variables_and_of_what_other_rules_apply() -> None:
+    found = offered("grammar", "rule backward", "    rule backward : span(I, K, Y), span(")
+    assert {"K", "Over", "span"} <= set(found[:6])
+
+
+def test_imported_cells_are_offered_as_scans() -> None:
+    found = offered("lstm_lm", "let states", "let states = tok_embed >> ")
+    assert found[0] == "scan(lstm)"
+    assert "scan(lstm)" not in offered("lstm_lm", "let states", "let states = ")
+
+
+def test_sums_name_an_index_and_spaces_have_bounds() -> None:
+    begun = "    observe rate[t : Quarter] <- Normal(sum(phi[j] * rate[t - 1 - j] for "
+    assert set(offered("statistics/autoregression", "observe rate", begun)) == {"j : Lag", "t : Quarter"}
+    assert set(labels("    data dose : Row -> Real 1 [$0")) == {"low", "high"}
+    assert set(labels("    sample s : Real 1 [$0")) == {"low", "high"}
+
+
+def test_what_is_drawn_begins_with_a_draw() -> None:
+    begun = "    sample level[t : Year] <- Normal(level[t - 1] + slope[t - 1], level_sd) from "
+    found = offered("statistics/local_linear_trend", "sample level", begun)
+    assert found[0] == "Normal" and "slope[t]" in found
+
+
+def test_an_arrow_into_what_is_observed_comes_before_families() -> None:
+    found = offered("rlstm_lm", "observe next_token", "    observe next_token : Token <- ")
+    assert found.index("lm_head") < found.index("Normal")
