@@ -89,7 +89,7 @@ class Document(Part):
 def to_document(graph: Diagram, locate: Locate) -> str:
     """The diagram as JSON text.  `locate` gives the range of a place, or None."""
     page = to_json(graph, locate)
-    del page["dot"], page["mermaid"], page["legend"]
+    del page["dot"], page["saved"], page["mermaid"], page["legend"]
     boxes = {box.id: box for box in sheet(graph).boxes}
     for node in page["nodes"]:
         del node["home"]

@@ -116,8 +116,7 @@ def edge(source: str, target: str, wire: Wire, ordinal: int) -> dict[str, str]:
     found = {
         "id": literal(f"wire:{source}:{target}:{ordinal}"),
         "class": " ".join(["wire", wire.kind, *(["mismatch"] if wire.mismatch else [])]),
-        # spaces keep the letters off the wire where it runs downwards
-        "label": literal(f" {wire.label} " if wire.label else "").replace("  ✗", " \\n✗"),
+        "label": aside(wire.label),
         "tooltip": literal(wire.mismatch or wire.label or wire.space),
     }
     if wire.kind != "value":
@@ -125,6 +124,16 @@ def edge(source: str, target: str, wire: Wire, ordinal: int) -> dict[str, str]:
     if wire.mismatch:
         found |= {"color": BAD, "fontcolor": BAD, "penwidth": "2.4"}
     return found
+
+
+def aside(label: str) -> str:
+    """The label of a wire, with spaces that keep its letters off a wire that runs downwards.
+
+    Graphviz reckons with Helvetica's widths; what draws the letters may have those of another font, a fifth wider.
+    """
+    lines = [line.strip() for line in label.replace("  ✗", "\n✗").split("\n")]
+    room = " " * (1 + max(map(len, lines)) // 6)
+    return "\\n".join(literal(f"{room}{line}{room}") for line in lines) if label else ""
 
 
 def literal(text: str) -> str:

@@ -20,7 +20,7 @@ def nowhere(origin: Origin) -> None:
 
 
 def to_json(graph: Diagram, locate: Locate, elsewhere: Locate = nowhere) -> dict[str, Any]:
-    """`{name, kind, type, nodes, wires, boxes, collapsed, legend, dot, mermaid}`; the shapes stand in docs/protocol.md.
+    """`{name, kind, type, nodes, wires, boxes, collapsed, legend, dot, saved, mermaid}`, by docs/protocol.md.
 
     `dot` is what an editor lays out; its `id` attributes are `node:<id>`, `box:<id>` and `wire:<source>:<target>:<n>`.
     A node's `range` is where a click goes; `ranges` are all places that it stands for, itself first.  What another file
@@ -49,6 +49,7 @@ def to_json(graph: Diagram, locate: Locate, elsewhere: Locate = nowhere) -> dict
         "collapsed": list(page.collapsed),
         "legend": [{"kind": kind, "role": role, "text": text} for kind, role, text in meanings(graph)],
         "dot": to_dot(graph, legend=False),
+        "saved": to_dot(graph) if meanings(graph) else None,
         "mermaid": to_mermaid(graph),
     }
 

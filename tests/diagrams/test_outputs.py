@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from qvr_core.diagrams import NoDot, build, to_dot, to_json, to_mermaid, to_png, to_svg
+from qvr_core.diagrams.dot import aside
 from tests.diagrams import models
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz' dot is not installed")
@@ -85,3 +86,13 @@ def test_drawing_loads_neither_torch_nor_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_labels_of_wires_have_room_for_wider_fonts() -> None:
+    """Graphviz reckons with Helvetica; letters a fifth wider, set in the middle, do not reach the wire beside them."""
+    for line in ("Seq Token 256", "h : Combined 128"):
+        padded = aside(line)
+        assert padded.strip() == line
+        assert len(padded) - len(line) >= 0.2 * len(line)
+    assert [line.strip() for line in aside("A 64  ✗ 64 is not 32").split("\\n")] == ["A 64", "✗ 64 is not 32"]
+    assert aside("") == ""

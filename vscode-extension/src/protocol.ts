@@ -54,6 +54,8 @@ export interface DiagramPage {
   legend: { kind: string; role: string; text: string }[];
   /** DOT text of the same graph; node ids stand in its `id` attributes as `node:<id>`. */
   dot: string;
+  /** DOT text with the legend, for a file. */
+  saved: string | null;
   mermaid: string;
 }
 

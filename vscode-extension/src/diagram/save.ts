@@ -19,7 +19,7 @@ export async function saveDiagram(server: Serving, uri: string, answer: DiagramA
   if (!target) {
     return;
   }
-  const text = { ".svg": svg, ".mmd": answer.mermaid, ".dot": answer.dot }[/\.\w+$/.exec(target.path)?.[0] ?? ""];
+  const text = { ".svg": svg, ".mmd": answer.mermaid, ".dot": answer.saved ?? answer.dot }[/\.\w+$/.exec(target.path)?.[0] ?? ""];
   if (text) {
     await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(text));
   } else {

@@ -7,6 +7,8 @@ export type Direction = "LR" | "TB";
 export interface Wanted {
   turn: number;
   dot: string;
+  /** The same with its legend, for a file; null where there is none. */
+  saved: string | null;
   /** Undefined: whichever fills the panel. */
   direction: Direction | undefined;
   width: number;
@@ -16,6 +18,7 @@ export interface Wanted {
 interface Done {
   turn: number;
   svg?: string;
+  saved?: string;
   direction?: Direction;
   error?: string;
 }
@@ -28,20 +31,21 @@ export class Layout {
 
   /** `busy` hears when a layout begins and when none is under way any more. */
   constructor(
-    private readonly drawn: (svg: string) => void,
+    /** The picture, and the one for a file. */
+    private readonly drawn: (svg: string, saved: string) => void,
     private readonly failed: (message: string) => void,
     private readonly tellBusy: (busy: boolean) => void,
   ) {}
 
   /** `again`: in the direction of the layout before, so that an edit leaves things where they were. */
-  draw(dot: string, { clientWidth, clientHeight }: HTMLElement, again: boolean): void {
+  draw({ dot, saved }: { dot: string; saved: string | null }, { clientWidth, clientHeight }: HTMLElement, again: boolean): void {
     if (this.busy) {
       this.end();
     }
     this.turn += 1;
     this.busy = true;
     this.tellBusy(true);
-    const wanted: Wanted = { turn: this.turn, dot, direction: again ? this.direction : undefined, width: clientWidth, height: clientHeight };
+    const wanted: Wanted = { turn: this.turn, dot, saved, direction: again ? this.direction : undefined, width: clientWidth, height: clientHeight };
     this.worker ??= this.start();
     this.worker.postMessage(wanted);
   }
@@ -62,7 +66,7 @@ export class Layout {
       this.rest();
       this.direction = data.direction ?? this.direction;
       if (data.svg !== undefined) {
-        this.drawn(data.svg);
+        this.drawn(data.svg, data.saved ?? data.svg);
       } else {
         this.failed(data.error ?? "the layout failed");
       }

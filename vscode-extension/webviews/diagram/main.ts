@@ -78,10 +78,10 @@ new ResizeObserver(() => {
   }, 200);
 }).observe(frame);
 
-function lay({ dot }: DiagramAnswer, again: boolean): void {
+function lay({ dot, saved }: DiagramAnswer, again: boolean): void {
   cancelled = false;
   laidOut = { width: frame.clientWidth, height: frame.clientHeight };
-  layout.draw(dot, frame, again);
+  layout.draw({ dot, saved }, frame, again);
 }
 
 window.addEventListener("message", ({ data }: MessageEvent<ToDiagram>) => {
@@ -138,7 +138,7 @@ function waiting(): void {
   busy.hidden = false;
 }
 
-function draw(svg: string): void {
+function draw(svg: string, saved: string): void {
   const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement as unknown as SVGSVGElement;
   parsed.setAttribute("role", "group");
   parsed.setAttribute("aria-label", `Diagram of ${answer?.name ?? "the model"}`);
@@ -157,7 +157,7 @@ function draw(svg: string): void {
   weigh();
   mark(false);
   find();
-  send({ type: "drawn", svg });
+  send({ type: "drawn", svg: saved });
 }
 
 /** Graphviz places the lines of a label by widths of its own: put them in the middle of what is really drawn. */

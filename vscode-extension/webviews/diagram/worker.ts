@@ -10,14 +10,16 @@ const graphviz = Graphviz.load();
 self.onmessage = async ({ data }: MessageEvent<Wanted>) => {
   try {
     const engine = await graphviz;
-    const layout = (direction: Direction) => engine.layout(data.dot.replace("rankdir=LR", `rankdir=${direction}`), "svg", "dot");
+    const laid = (dot: string, direction: Direction) => engine.layout(dot.replace("rankdir=LR", `rankdir=${direction}`), "svg", "dot");
+    const layout = (direction: Direction) => laid(data.dot, direction);
+    const saved = (direction: Direction) => (data.saved === null ? undefined : laid(data.saved, direction));
     if (data.direction) {
-      self.postMessage({ turn: data.turn, svg: layout(data.direction), direction: data.direction });
+      self.postMessage({ turn: data.turn, svg: layout(data.direction), saved: saved(data.direction), direction: data.direction });
       return;
     }
     const [across, down] = [layout("LR"), layout("TB")];
     const direction: Direction = scale(down, data) > PREFERENCE * scale(across, data) ? "TB" : "LR";
-    self.postMessage({ turn: data.turn, svg: direction === "TB" ? down : across, direction });
+    self.postMessage({ turn: data.turn, svg: direction === "TB" ? down : across, saved: saved(direction), direction });
   } catch (error) {
     self.postMessage({ turn: data.turn, error: error instanceof Error ? error.message : String(error) });
   }
