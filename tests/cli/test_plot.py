@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from qvr_core.cli import app
 from qvr_core.runs.pictures.look import between, theme
-from qvr_core.runs.pictures.posteriors import POSTERIORS
+from qvr_core.runs.pictures.posteriors import POSTERIORS, posterior
 from qvr_core.runs.pictures.predictions import predictive, series, statistics
 from qvr_core.runs.pictures.stored import Stored
 from qvr_core.runs.record.protocol import Job
@@ -107,6 +107,14 @@ def test_the_mean_and_the_interval_stand_below_a_density() -> None:
     assert f"mean {mean}, 90 % from {low} to {high}".replace("-", "−") in labels("posterior", "--vars", "b_x")
 
 
+def test_the_mark_of_a_mean_stands_at_the_mean(folder: Path) -> None:
+    stored = Stored.of(RunStore(folder).open("last"), ("b_x", "sigma"))
+    figure = posterior(stored)
+    for axes, draws in zip(figure.axes, stored.numbers("posterior", 9).values(), strict=True):
+        marks = [each.get_offsets() for each in axes.collections if len(each.get_offsets()) == 1]
+        assert marks[-1][0][0] == pytest.approx(draws.mean(), rel=1e-9)
+
+
 def test_predictions_by_group_and_by_statistic() -> None:
     shown = labels("ppc", "--vars", "y", "--by", "g")
     assert {"north", "south", "data"} <= set(shown)
@@ -122,8 +130,8 @@ def test_predictions_by_group_and_by_statistic() -> None:
 
 def test_a_series_goes_on_with_what_is_predicted_last() -> None:
     shown = labels("series", "--vars", "y")
-    assert "`later`, predicted" in shown and not any("shock" in one for one in shown)
-    assert "`shock`, predicted" in labels("series", "--vars", "y,shock")
+    assert "later, predicted" in shown and not any("shock" in one for one in shown)
+    assert "shock, predicted" in labels("series", "--vars", "y,shock")
     assert not any("predicted" in one for one in labels("series", "--prior"))
 
 

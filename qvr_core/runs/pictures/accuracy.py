@@ -89,6 +89,6 @@ def loo_pit(stored: Stored, steps: Sequence[Observed]) -> Any:
     figure = figure_of(drawn)
     axes_of(drawn, step.name).set_xlabel("where the observation lies in its prediction from all others (LOO-PIT)")
     axes_of(drawn, step.name).set_ylabel("share below, less what is expected")
-    legend_below(figure, [(f"`{step.name}`", {"color": "C0"}),
+    legend_below(figure, [(step.name, {"color": "C0"}),
                           ("where a calibrated model stays, with 99 %", BAND)])  # fmt: skip
     return figure

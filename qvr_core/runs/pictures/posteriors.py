@@ -71,6 +71,7 @@ def posterior(stored: Stored) -> Any:
         drawn = arviz_plots.plot_dist(
             scalars({"posterior": values}), ci_kind="eti", ci_prob=0.9, point_estimate="mean", col_wrap=2,
             figure_kwargs=grid_size(len(values), 2, 1.9), visuals={"point_estimate_text": False},
+            stats={"point_estimate": {"round_to": "none"}},  # else the mark stands where the first two digits are
         )  # fmt: skip
     for name, draws in values.items():
         axes = axes_of(drawn, name)

@@ -238,7 +238,7 @@ def series(steps: Sequence[Observed], ahead: Sequence[Ahead], source: str) -> An
     entries: list[Entry] = [
         ("data", {"color": "C1", "marker": ".", "linestyle": "none"}),
         (f"drawn from the {source}: 50 % and 90 %", {"facecolor": "C0", "alpha": 0.45}),
-        *((f"`{one.name}`, predicted", {"facecolor": f"C{2 + at}", "alpha": 0.45}) for at, one in enumerate(ahead)),
+        *((f"{one.name}, predicted", {"facecolor": f"C{2 + at}", "alpha": 0.45}) for at, one in enumerate(ahead)),
     ]
     legend_below(figure, entries)
     return figure

@@ -34,7 +34,9 @@ export function pairsView(summary: Summary, chosen: readonly string[], choose: C
   );
   const heads = el("tr", {}, el("td", {}), ...shown.map((one) => el("th", { scope: "col" }, one)));
   const diverged = (summary.traces ?? []).reduce((count, chain) => count + chain.diverging.length, 0);
-  const note = diverged ? [el("i", { class: "swatch diverged" }), `${diverged} of the draws shown ended in a divergence.`] : ["None of the draws shown ended in a divergence."];
+  // draws of a guide end in none
+  const none = summary.chains > 1 ? ["None of the draws shown ended in a divergence."] : [];
+  const note = diverged ? [el("i", { class: "swatch diverged" }), `${diverged} of the draws shown ended in a divergence.`] : none;
   const left = drawn.length < elements(summary).length ? ` Draws of ${drawn.length} parameters are at hand here; posterior.nc has all.` : "";
   return [
     el("fieldset", { class: "chooser" }, el("legend", {}, `Parameters (2 to ${MOST})`), ...chooser),

@@ -172,11 +172,18 @@ function swatch(kind: string, colour?: string): HTMLElement {
   return el("i", { class: `swatch ${kind}`, ...(colour ? { style: `background: ${colour}` } : {}) });
 }
 
+/** Traces of the first parameters travel to the panel; rows without one say why. */
+function withoutTrace(summary: Summary, all: number): string {
+  const drawn = summary.drawn?.length ?? 0;
+  return drawn > 0 && drawn < all ? `Traces of ${count(drawn)} parameters are at hand here; posterior.nc has all draws.` : "";
+}
+
 function remainder(summary: Summary, all: number, found: number, shown: number, elsewhere: string): string {
   const left = sum(summary.sites.map((site) => site.size)) - all;
   return [
     found > shown ? `${count(shown)} of ${count(found)} parameters are shown: the filter finds the others.` : "",
     found === 0 && all > 0 ? "No parameter has such a name." : "",
     left > 0 ? `${count(left)} further numbers ${elsewhere}.` : "",
+    withoutTrace(summary, all),
   ].filter(Boolean).join(" ");
 }
