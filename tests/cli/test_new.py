@@ -80,22 +80,24 @@ def test_what_cannot_be_written_names_the_remedy(folder: Path, arguments: list[s
     assert done.exit_code != 0 and said in done.output, done.output
 
 
-MESSY = """School Name,Hours/week,Größe (cm),data,passed?,visits,late,born on,row id,term
+MESSY = """School Name,Hours/week,Größe (cm),data,passed?,visits,late,born on,row id,term,mean.temp
 {rows}
 """
 
 
 def test_a_messy_table_goes_to_a_fitted_model_in_two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spaces, umlauts, a reserved word, truth values, dates, ids, constants and 5 % of empty cells."""
+    """Spaces, umlauts, dots, a reserved word, truth values, dates, ids, constants; 5 % of the cells of each predictor
+    are empty."""
     draw = random.Random(5)
     lines = list[str]()
-    for i in range(80):
+    for i in range(200):
         school, hours, size = draw.choice(["North Hill", "South.Bank"]), draw.randint(5, 40), draw.gauss(170, 9)
         score = 50 + 0.5 * hours + 0.2 * size + draw.gauss(0, 3)
         cells = [school, hours, round(size, 1), round(score, 1), draw.choice(["true", "false"]), i % 4]
-        cells += [draw.choice(["yes", "no"]), f"2001-0{1 + i % 9}-11", f"id-{i}", "autumn"]
-        if i % 20 == 7:
-            cells[0 if i == 7 else 2] = ""
+        cells += [draw.choice(["yes", "no"]), f"2001-0{1 + i % 9}-11", f"id-{i}", "autumn", round(draw.gauss(12, 4), 1)]
+        for at in (0, 1, 2, 4, 5, 6, 10):
+            if (i + at) % 20 == 7:
+                cells[at] = ""
         lines.append(",".join(map(str, cells)))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(MESSY.format(rows="\n".join(lines)), encoding="utf-8")
@@ -104,8 +106,9 @@ def test_a_messy_table_goes_to_a_fitted_model_in_two_commands(tmp_path: Path, mo
     )
     assert made.exit_code == 0, made.output
     said = " ".join(made.output.split())
-    assert "left out 1 of 80 rows, in which a cell is missing: 1 in School Name" in said
-    assert "3 missing cells of Größe (cm) are filled in (imputed)" in said
+    assert "left out 30 of 200 rows, in which a cell is missing: 10 in School Name, 10 in passed?, 10 in late" in said
+    for one in ("Größe (cm)", "Hours/week", "visits", "mean.temp"):
+        assert f"10 missing cells of {one} are filled in (imputed)" in said
     for one in ("born on (a date)", "row id (another value in every row)", "term (the same value in every row)"):
         assert one in said
     ran = qvr("run", "nuts", "study/model.qvr", "--warmup", "300", "--samples", "300", "--chains", "2")
@@ -114,7 +117,7 @@ def test_a_messy_table_goes_to_a_fitted_model_in_two_commands(tmp_path: Path, mo
     assert isinstance(ending, Finished)
     found = {row.name: row.mean for row in ending.posterior}
     assert found["b_Groesse_cm"] == pytest.approx(0.2, abs=0.15), found
-    assert {"b_passed", "b_late[yes]"} <= found.keys(), found.keys()
+    assert {"b_passed", "b_late[yes]", "b_mean_temp"} <= found.keys(), found.keys()
     assert any(name.startswith("b_School_Name[") for name in found)
 
 
@@ -138,6 +141,22 @@ def test_a_table_as_people_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert has in (tmp_path / "study/model.qvr").read_text(encoding="utf-8")
     checked = qvr("check", "study/model.qvr")
     assert checked.exit_code == 0 and "no problems" in checked.output, checked.output
+
+
+def test_labels_that_ascend_are_told_in_which_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{('mild', 'none', 'severe')[at % 3]},{at % 3},{at / 7:.2f}" for at in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["pain,grade,x", *rows]))
+    made = qvr("init", "study", "--data", "t.csv", "--formula", "pain ~ x", "--family", "cumulative")
+    assert made.exit_code == 0 and "the alphabet, mild, none, severe" in " ".join(made.output.split()), made.output
+    program = tmp_path / "study/model.qvr"
+    text = program.read_text(encoding="utf-8")
+    assert "object PainLevels : {mild, none, severe}" in text
+    program.write_text(text.replace("{mild, none, severe}", "{none, mild, severe}"), encoding="utf-8")
+    checked = qvr("check", "study/model.qvr")
+    assert checked.exit_code == 0 and "no problems" in checked.output, checked.output
+    graded = qvr("init", "other", "--data", "t.csv", "--formula", "grade ~ x", "--family", "cumulative")
+    assert graded.exit_code == 0 and "alphabet" not in graded.output, graded.output
 
 
 def test_a_truncated_outcome_is_fitted_and_drawn_again(folder: Path) -> None:

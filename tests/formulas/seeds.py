@@ -1,6 +1,7 @@
 """Which checks the fits of `formulas.tsv` fail, at the defaults, on three seeds: `python -m tests.formulas.seeds OUT`.
 
-One line a fit goes to OUT as it ends; what stands there already is not fitted again.  The hundred take about an hour.
+One line a fit goes to OUT as it ends; what stands there already is not fitted again.  Notes, such as a Pareto k, fail
+nothing.  The hundred take about an hour.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def failed(model: Path, seed: int) -> dict[str, str]:
     ending = RunStore(Path.cwd()).open("last").ending() if ran.exit_code in (0, 1) else None
     if not isinstance(ending, Finished):
         return {"run": ran.output[-200:]}
-    return {one.name: one.text for one in ending.checks if not one.passed}
+    return {one.name: one.text for one in ending.checks if not (one.passed or one.note)}
 
 
 def main(out: Path) -> None:

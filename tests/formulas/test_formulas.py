@@ -8,10 +8,14 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import polars
 import pytest
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.data.formula.columns import Column
+from qvr_core.data.formula.told_groups import told
 from tests.formulas import table
 
 WHOLE = 95
@@ -108,3 +112,30 @@ def test_a_column_named_as_a_set_of_the_program_is_a_column(
     monkeypatch.chdir(gapped / "study")
     ran = CliRunner().invoke(app, ["run", "svi", "model.qvr", "--steps", "2"])
     assert ran.exit_code == 0, ran.output
+
+
+def test_groups_that_the_data_tell_by_themselves_are_drawn_about_the_intercept(tmp_path: Path) -> None:
+    """An offset of many log odds: each level of a group is known far better than they differ."""
+    table.write(tmp_path / "d.csv")
+    found = given("k | trials(n) ~ (1 | g) + offset(z)", "binomial", tmp_path)
+    assert found.outcome == "whole"
+    assert "sample g_level[l : GLevels] <- Normal(intercept, sd_g_intercept)" in found.said
+    assert "let g_intercept[l : GLevels] = g_level[l] - intercept" in found.said
+    (tmp_path / "plain").mkdir()
+    table.write(tmp_path / "plain" / "d.csv")
+    plain = given("k | trials(n) ~ x + (1 | g)", "binomial", tmp_path / "plain")
+    assert (
+        plain.outcome == "whole"
+        and "sample g_intercept[l : GLevels] <- Normal(0.0, sd_g_intercept) [noncentred]" in plain.said
+    )
+
+
+def test_levels_are_told_where_their_errors_are_an_eighth_of_their_sd() -> None:
+    labels = [label for label in "abcd" for _ in range(25)]
+    column = Column("g", "g", polars.Series("g", labels))
+    trials, offset = np.full(100, 40.0), np.zeros(100)
+    far = np.repeat([4.0, 14.0, 26.0, 36.0], 25)
+    assert told(column, far, trials, offset)
+    assert not told(column, np.repeat([19.0, 20.0, 21.0, 20.0], 25), trials, offset)
+    assert not told(column, far / 40, np.ones(100), offset), "few trials tell little"
+    assert told(column, np.full(100, 20.0), trials, np.repeat([-9.0, 0.0, 4.0, 12.0], 25))

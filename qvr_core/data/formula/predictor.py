@@ -27,6 +27,8 @@ class Predictor(Place):
         self.formula = formula
         self.sum: list[str] = []
         self.middles: list[str] = []
+        self.intercept: str | None = None
+        """Its name, once it is taken."""
         self.present = [written(term[0]) for term in formula.terms if len(term) == 1]
 
     def written(self, *, intercept: bool = True) -> str:
@@ -68,7 +70,7 @@ class Predictor(Place):
 
     def _intercept(self) -> list[str]:
         at = f" at {', '.join(dict.fromkeys(self.middles))}" if self.middles else ""
-        name = self.name(f"{self.part}intercept")
+        name = self.name(f"{self.part}intercept") if self.intercept is None else self.intercept
         self.sum.insert(0, name)
         prior = f"Normal({short(self.scale.centre)}, {short(self.scale.around)})"
         return [*commented(f"{name}: {self.scale.what}{at}"), f"    sample {name} <- {prior}"]
@@ -220,23 +222,39 @@ class Predictor(Place):
         by = "_".join(one.word for one in columns if one is not None)
         there = [self.text.group(one) for one in nested]
         few = any(one.distinct < 6 for one in nested)
-        self.text.small_steps(0.99 if few else 0.98 if len(effects) > 1 else 0.95)
+        crossed = any(set(other.by).isdisjoint(group.by) for other in self.formula.groups)
+        self.text.small_steps(0.995 if few and crossed else 0.99 if few else 0.98 if len(effects) > 1 else 0.95)
         letters = self.text.letters[: len(there)]
         indices = ", ".join(f"{letter} : {levels}" for letter, (_, levels) in zip(letters, there, strict=True))
         place = ", ".join(f"{name}[{self.text.row}]" for name, _ in there)
         said = " and ".join(name for name, _ in there)
         base = f"{self.part}{by}"
         if len(effects) == 1 or not group.correlated:
+            centred = len(effects) == 1 and [one.name for one in columns if one is not None] == [*self.scale.told]
             for one in effects:
                 name, sd = self.name(f"{base}_{one.label}"), self.name(f"sd_{base}_{one.label}")
                 self.text.steps += [
                     f"    # {sd}: how much the {one.label} differs between levels of {said}",
                     f"    sample {sd} <- HalfNormal({short(self.scale.spread / one.sd)})",
-                    f"    sample {name}[{indices}] <- Normal(0.0, {sd}) [noncentred]",
                 ]
+                if centred and not one.text:
+                    self.text.steps += self._about_the_intercept(name, sd, base, indices, letters[0])
+                else:
+                    self.text.steps.append(f"    sample {name}[{indices}] <- Normal(0.0, {sd}) [noncentred]")
                 self.sum.append(" * ".join([f"{name}[{place}]", *([one.text] if one.text else [])]))
             return
         self._correlated(effects, base, said, indices, place, letters)
+
+    def _about_the_intercept(self, name: str, sd: str, base: str, indices: str, letter: str) -> list[str]:
+        """The levels of a group as the data tell them, and how they differ from the intercept."""
+        self.intercept = self.intercept or self.name(f"{self.part}intercept")
+        level = self.name(f"{base}_level")
+        self.text.keep.append(name)
+        return [
+            *commented(f"{level}: drawn about the intercept, since the data tell each level by itself"),
+            f"    sample {level}[{indices}] <- Normal({self.intercept}, {sd})",
+            f"    let {name}[{indices}] = {level}[{letter}] - {self.intercept}",
+        ]
 
     def _correlated(
         self, effects: list[Numeric], base: str, said: str, indices: str, place: str, letters: list[str]

@@ -21,6 +21,7 @@ from qvr_core.data.formula.result import Program
 from qvr_core.data.formula.syntax import Call, Name, Node, Number, written
 from qvr_core.data.formula.terms import Sum, expanded
 from qvr_core.data.formula.text import Text, label
+from qvr_core.data.formula.told_groups import told_group
 
 WIDTH = 110
 
@@ -213,7 +214,13 @@ class _Writing:
                 what = f"the log of the time by which 63 % of {self.outcome.column.word} have ended"
             return Scale(what, _log(mean) - offset, 1.5, 1.0, 0.5, "1 on the log scale (a factor of 2.7)")
         what = "the log odds of a higher level" if self.family.link == "ordered" else "the log odds"
-        return Scale(what, -offset, 2.5, 2.5, 1.0, "2.5 log odds")
+        return Scale(what, -offset, 2.5, 2.5, 1.0, "2.5 log odds", self._told(right))
+
+    def _told(self, right: Sum) -> frozenset[str]:
+        """The one group of an outcome of many trials, where its levels are told by themselves."""
+        if self.kind != "binomial" or not right.intercept or self.outcome.trials is None:
+            return frozenset()
+        return told_group(right, self.table, self.outcome.column, self.outcome.trials)
 
     def _parts(self, also: Mapping[str, Node]) -> dict[str, str]:
         """The other parameters of the family, as text at the row."""
@@ -292,6 +299,13 @@ class _Writing:
 
     def _cuts(self) -> None:
         order = ", ".join(map(label, self.levels))
+        column = self.outcome.column
+        if column.kind == "factor":
+            held = self.text.data[column.word][0]
+            self.text.told.append(
+                f"{column.name} ascends in the order of the alphabet, {order}: where another is meant, write the "
+                f"labels in that order in `object {held}` of the program"
+            )
         self.text.steps += [
             f"    # cuts: where one level of {self.outcome.column.word} ends and the next begins, in the order {order}",
             f"    sample cuts : Ordered {len(self.levels) - 1} <- Normal(0.0, 3.0)",

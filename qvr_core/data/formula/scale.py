@@ -21,6 +21,8 @@ class Scale:
     """The size of differences between groups."""
     unit: str
     """`wide` in words."""
+    told: frozenset[str] = frozenset()
+    """Columns whose levels are drawn about the intercept."""
 
 
 class Place:
