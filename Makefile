@@ -78,7 +78,7 @@ demo: setup ## run the demonstration
 
 .PHONY: release
 release: setup ## build all that is published from a clean clone into dist/, and check it
-	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev,docs,release]'
+	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev,release]'
 	$(PY) -m scripts.release
 
 .PHONY: pythons
@@ -87,7 +87,6 @@ pythons: setup ## test the front end under Python 3.11 to 3.14, as far as they c
 
 .PHONY: docs
 docs: setup ## build the site into site/, and check its links and that it fetches nothing
-	$(PY) -m pip install --quiet $(PIP_FLAGS) -c constraints.txt -e '.[dev,docs]'
 	$(PY) -m scripts.website
 
 # The extension's tools come from its lock file; no script of theirs is run.

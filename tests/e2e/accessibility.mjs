@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { serious } from "./axe.mjs";
-import { ROOT, Session } from "./playground/session.mjs";
+import { HANG, ROOT, Session } from "./playground/session.mjs";
 
 const SHADES = [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["high contrast", { colorScheme: "dark", forcedColors: "active" }]]; // prettier-ignore
 const found = {};
@@ -33,6 +33,7 @@ for (const [name, colours] of SHADES) {
   await page.click("#sample");
   await page.locator("#summary table").waitFor();
   await look(`playground with a run, ${name}`, page);
+  await context.close(); // its server goes on working else
 }
 
 const home = mkdtempSync(path.join(tmpdir(), "qvr-axe-"));
@@ -63,7 +64,7 @@ try {
     await look(`qvr play, ${name}`, page);
     await page.locator("#settings").fill("warmup=200 samples=200 chains=2 seed=1");
     await page.locator("#nuts").click();
-    await page.waitForFunction(() => document.documentElement.dataset.run === "finished", undefined, { timeout: 120_000 });
+    await page.waitForFunction(() => document.documentElement.dataset.run === "finished", undefined, { timeout: HANG });
     const panel = page.frameLocator("#run");
     await panel.getByRole("tab", { name: "Pairs" }).waitFor();
     for (const tab of await panel.getByRole("tab").allTextContents()) {

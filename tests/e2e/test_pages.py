@@ -62,7 +62,6 @@ def test_every_number_of_a_picture_or_a_report_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(40 * HANG)
 def test_the_site_is_read_by_everybody_and_found_by_search() -> None:
-    pytest.importorskip("mkdocs")
     run(sys.executable, "-m", "scripts.website", folder=ROOT)
     walk([f"site/{page}.html" for page in SITE], ROOT)
     asked = ("vim=docs/editors", "missing data=docs/r", "compare models=docs/runs", "ragged=docs/reference")

@@ -9,7 +9,7 @@ const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync",
 ]; // prettier-ignore
-const HANG = Number(process.env.HANG ?? 120_000);
+export const HANG = Number(process.env.HANG ?? 120_000);
 
 export class Session {
   static async start({ shade = "light", quality = 0, size = { width: 1440, height: 860 } } = {}) {
