@@ -13,6 +13,7 @@ from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
+from qvr_core.lowered.gathers import gathered
 from qvr_core.semantics.arithmetic.broadcasting import by_place
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.truncated import FLAT, family_words, truncated_name
@@ -97,7 +98,7 @@ class Reading:
 
 def read(snapshot: Snapshot, name: str) -> Reading:
     """The reading of a program.  Raises `Refused` for what no target can say."""
-    program = snapshot.model.programs[name]
+    program = gathered(snapshot.model.programs[name])
     _check(program, snapshot.model)
     data = tuple(_data(program, snapshot.model))
     latents = frozenset(

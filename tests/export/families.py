@@ -53,7 +53,9 @@ def families(name: str, known: Sequence[str]) -> tuple[str, dict[str, Any]]:
 
 
 # True and false are numbers: 1 + 1 is 2. `[iid_over=Row]` beside `: Row` is one axis. Recursions start from numbers.
+# Groups that no one declares are codes of the set that they look up.
 TRICKY = """object Row : FinSet 4
+object Item : FinSet 2
 program tricky : Row -> Row
     data y, x : Row
     sample m <- Normal(0.0, 1.0)
@@ -64,18 +66,23 @@ program tricky : Row -> Row
     let most = maximum(m, 0.0) - (m > 0.2) * (m > 0.1)
     score s = -sum(0.1 * (both + (high * high)))
     observe y[i : Row] <- Normal(u[i] + most + both[i], v[i])
+    sample e : Item <- Normal(m, 1.0)
+    observe o : Row <- Normal(e, 1.5) [via=g]
     return m
 """
 
 # Elements that count in part: by data, by a comparison, one number for all; on data, on latents, over two sets, beside
-# a limit.
+# a limit, looked up by group.
 PARTIAL = """object Row : FinSet 4
 object Item : FinSet 2
 program partial : Row -> Row
     data y, x, w, late : Row
     data keep : Row -> Bool
     data z, h : Row * Item
+    data g : Row -> Item
+    data q : Row
     sample m <- Normal(0.0, 1.0)
+    sample e : Item <- Normal(m, 1.0)
     let near[i : Row] = x[i] > 0.1
     let more = w + 0.5
     let low[i : Row, j : Item] = h[i, j] < 0.7
@@ -85,6 +92,7 @@ program partial : Row -> Row
     observe x : Row <- Normal(m, 1.0) [weight=0.3]
     observe z[i : Row, j : Item] <- Normal(u[i], 0.5) [mask=low, weight=h]
     observe w[i : Row] <- Exponential(exp(m)) [right_censored=late, weight=near, mask=keep]
+    observe q : Row <- Normal(e + x[0], 1.5) [via=g, mask=keep]
     return m
 """
 
@@ -199,12 +207,14 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
             source, data = families(name, sorted(known)[first::2])
             write_case(folder, name, target, source, data, {"m": 0.5})
         numbers = {"y": [0.2, 1.5, -0.3, 0.9], "x": [0.05, 0.2, 0.7, 0.9]}
-        write_case(folder, "tricky", target, TRICKY, numbers, {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6]})
+        grouped = {**numbers, "o": [0.3, 0.8, -1.0, 0.4], "g": [1, 0, 1, 1]}
+        write_case(folder, "tricky", target, TRICKY, grouped, {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6], "e": [0.7, -1.1]})
         tables = {"z": [[0.1, 0.2], [0.9, -0.4], [1.2, 0.3], [0.0, 2.0]]}
         tables["h"] = [[0.1, 0.9], [0.5, 0.6], [0.8, 0.3], [0.2, 0.4]]
         others = {"w": [0.5, 2.0, 0.0, 1.5], "late": [0.0, 1.0, 1.0, 0.0], "keep": [1, 0, 1, 1]}
-        latents = {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6], "s": [0.2, 0.9, 1.4, 0.3]}
-        write_case(folder, "partial", target, PARTIAL, {**numbers, **tables, **others}, latents)
+        latents = {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6], "s": [0.2, 0.9, 1.4, 0.3], "e": [0.7, -1.1]}
+        groups = {"g": [1, 0, 1, 1], "q": [0.3, 0.8, -1.0, 0.4]}
+        write_case(folder, "partial", target, PARTIAL, {**numbers, **tables, **others, **groups}, latents)
         chains = {name: tables["h"] for name in ("b", "v")} | {"c": numbers["y"]}
         chains |= {"a": list(zip(*tables["z"], strict=True)), "m": 0.5}
         given = {**numbers, **others, "h": [0.2, -0.7], "z": list(zip(*tables["h"], strict=True))}
