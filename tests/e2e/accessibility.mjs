@@ -59,6 +59,7 @@ try {
   for (const [name, colours] of SHADES) {
     const context = await s.browser.newContext({ viewport: { width: 1440, height: 860 }, ...colours });
     const page = await context.newPage();
+    page.setDefaultTimeout(HANG);
     await page.goto(address);
     await page.frameLocator("#diagram").locator("g.node").first().waitFor();
     await look(`qvr play, ${name}`, page);
