@@ -45,11 +45,12 @@ syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky d
 syntax keyword qvrBuiltin contained cumulative_trapezoid eye zeros ones zeros_like ones_like full_like arange linspace one_hot
 syntax keyword qvrBuiltin contained tril triu unsqueeze squeeze reshape flatten roll diff size numel detach parse compose cat
 syntax keyword qvrBuiltin contained clip expit inv_logit true_divide
-syntax keyword qvrRole contained kernel embed linear norm attention position latent observed discretize
-syntax keyword qvrOption contained role scale param_source hidden_dim prior replicate bias rank init heads causal dropout
-syntax keyword qvrOption contained max_length bins total components low high over iid_over via mask weight at noncentred
-syntax keyword qvrOption contained lengths auxiliary right_censored left_censored interval truncate_lower truncate_upper
-syntax keyword qvrOption contained missing reduction effects keep guide rest semiring start depth tolerance max_iterations
+syntax keyword qvrRole contained kernel embed linear norm dropout attention position latent observed discretize
+syntax keyword qvrOption contained role scale param_source hidden_dim prior replicate bias rank init p once heads causal
+syntax keyword qvrOption contained dropout max_length bins total components low high over iid_over via mask weight at
+syntax keyword qvrOption contained noncentred lengths auxiliary right_censored left_censored interval truncate_lower
+syntax keyword qvrOption contained truncate_upper missing reduction effects keep guide rest semiring start depth tolerance
+syntax keyword qvrOption contained max_iterations
 syntax keyword qvrCallOption contained emit direction init
 syntax keyword qvrCallValue contained all last final forward backward learned zeros
 syntax keyword qvrOptionValue contained mlp linear default xavier zeros auto normal logsumexp Sample Score Marginal Pure LogProb

@@ -28,6 +28,7 @@ from qvr_core.semantics.types.model.arrows import (
     Compose,
     Damaged,
     Discretize,
+    Dropout,
     Embed,
     Kernel,
     Latent,
@@ -168,6 +169,8 @@ def _kind(arrow: Arrow) -> str:
             return f"{sort} · learned positions up to {length}"
         case Norm():
             return f"{sort} · layer norm"
+        case Dropout(p=p, once=once):
+            return f"{sort} · dropout of {p:.0%} in training{', once a sequence' if once else ''}"
         case Latent(algebra=algebra, prior=prior):
             return f"{sort} · latent weights in `{algebra}`" + (f" · prior `{prior[0]}`" if prior else "")
         case Observed(algebra=algebra):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor, special
+from qvr_core.runtime.arrows.dropout import random_layers
 from qvr_core.runtime.families.bijectors import Support, constrain, unconstrained_shape
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
 from qvr_core.runtime.programs.program import ProgramModule
@@ -78,6 +79,8 @@ def coordinates(
 
 
 def _coordinates(model: ProgramModule, observed: Collection[str], innovations: bool, purpose: str) -> list[Coordinate]:
+    if purpose == "NUTS":
+        _no_random_layer(model)
     found: list[Coordinate] = []
     for name, info in model.site_infos().items():
         latent = info.kind == "sample" and name not in observed
@@ -92,6 +95,15 @@ def _coordinates(model: ProgramModule, observed: Collection[str], innovations: b
             shape = None if info.event is None else unconstrained_shape(info.support, info.event)
             found.append(Coordinate(name, "", "family", shape, support))
     return found
+
+
+def _no_random_layer(model: ProgramModule) -> None:
+    for layer in random_layers((model,)):
+        raise NoDensity(
+            f"`{layer.name}` leaves numbers out at random, so program `{model.name}` has no one density for NUTS to "
+            "explore; fit it with SVI, or write it without dropout",
+            site=str(layer.name),
+        )
 
 
 def measured(found: Sequence[Coordinate], run: Execution) -> list[Coordinate]:

@@ -125,6 +125,6 @@
   (#eq? @attribute "role")
   (#any-of? @constant.builtin
 ; words: roles
-"kernel" "embed" "linear" "norm" "attention" "position" "latent" "observed" "discretize"
+"kernel" "embed" "linear" "norm" "dropout" "attention" "position" "latent" "observed" "discretize"
 ; end
   ))

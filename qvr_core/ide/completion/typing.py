@@ -100,13 +100,14 @@ FINITE_SIDES = {
     "embed": (True, False),
     "linear": (False, False),
     "norm": (False, False),
+    "dropout": (False, False),
     "attention": (False, False),
     "position": (False, False),
     "latent": (True, True),
     "observed": (True, True),
     "discretize": (False, True),
 }
-ONE_SPACE = frozenset(("norm", "attention", "position"))
+ONE_SPACE = frozenset(("norm", "dropout", "attention", "position"))
 
 
 def role_joins(role: str, domain: Space | None, codomain: Space | None) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.arrows.combinators import no_density_words
+from qvr_core.runtime.arrows.dropout import along_a_sequence
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.leaves import adopt
-from qvr_core.semantics.types.spaces import Named
+from qvr_core.semantics.types.spaces import Named, has_seq
 
 
 def flatten_time(value: Value) -> Value:
@@ -31,6 +34,7 @@ class LiftArrow(ArrowModule):
         super().__init__()
         self.depth = depth
         self.domain, self.codomain = domain, codomain
+        self._over_positions = has_seq(domain.space)
         self.body = (body,)
         self.sampled, self.has_density, self.paths = body.sampled, body.has_density, body.paths
         adopt(self, [body])
@@ -50,7 +54,12 @@ class LiftArrow(ArrowModule):
         return layout.from_parts([part.unflatten(0, lead) for part in layout.parts(value)])
 
     def forward(self, x: Value) -> Value:
-        return self._over_time(self.body[0](self._rows(x)), x)
+        with self._sequence(x):
+            return self._over_time(self.body[0](self._rows(x)), x)
+
+    def _sequence(self, x: Value) -> AbstractContextManager[None]:
+        """The positions of a sequence have one dropout mask; the elements of a plate are apart."""
+        return along_a_sequence(self._lead(x)) if self._over_positions else nullcontext()
 
     def output_like(self, x: Value) -> Value:
         return self._over_time(self.body[0].output_like(self._rows(x)), x)
@@ -71,7 +80,10 @@ class LiftArrow(ArrowModule):
         want_log_prob: bool = True,
     ) -> Drawn:
         lead = self._lead(x)
-        drawn = self.body[0].draw(self._rows(x), self._flat(noise), generator=generator, want_log_prob=want_log_prob)
+        with self._sequence(x):
+            drawn = self.body[0].draw(
+                self._rows(x), self._flat(noise), generator=generator, want_log_prob=want_log_prob
+            )
         return Drawn(
             self._over_time(drawn.value, x),
             {path: u.unflatten(0, lead) for path, u in drawn.noise.items()},
@@ -97,13 +109,15 @@ class LiftArrow(ArrowModule):
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         lead = self._lead(x)
-        log_prob, inner = self.body[0].densities(self._rows(x), self._rows(y), self._flat(innovations))
+        with self._sequence(x):
+            log_prob, inner = self.body[0].densities(self._rows(x), self._rows(y), self._flat(innovations))
         return log_prob.view(lead), None if inner is None else inner.view(lead)
 
     def log_table_by_position(self, x: Value, innovations: Noise | None = None) -> Tensor:
         """Log-probabilities (B, L, n) of all values at every position; only where the body is tabular."""
         lead = self._lead(x)
-        return self.body[0].log_table(self._rows(x), self._flat(innovations))[0].unflatten(0, lead)
+        with self._sequence(x):
+            return self.body[0].log_table(self._rows(x), self._flat(innovations))[0].unflatten(0, lead)
 
 
 def lifted(body: ArrowModule, domain: Named, codomain: Named) -> ArrowModule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.runtime.arrows.combinators import no_density_words
+from qvr_core.runtime.arrows.dropout import along_a_sequence
 from qvr_core.runtime.arrows.lifting import flatten_time
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
@@ -173,9 +174,10 @@ class ScanArrow(ArrowModule):
         part = layout.parts(x)[0]
         state = self.start_state(part.shape[0], part)
         states: list[Value] = []
-        for item in self.items(x):
-            state = cell(self._cell_input(x, item, state))
-            states.append(state)
+        with along_a_sequence():
+            for item in self.items(x):
+                state = cell(self._cell_input(x, item, state))
+                states.append(state)
         return self._restore(states) if self.emit_all else state
 
     def draw(
@@ -186,6 +188,10 @@ class ScanArrow(ArrowModule):
         generator: Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
+        with along_a_sequence():
+            return self._draw(x, noise, generator, want_log_prob)
+
+    def _draw(self, x: Value, noise: Noise | None, generator: Generator | None, want_log_prob: bool) -> Drawn:
         cell = self.cell[0]
         part = layout.parts(x)[0]
         state = self.start_state(part.shape[0], part)
@@ -237,11 +243,18 @@ class ScanArrow(ArrowModule):
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         require_innovations(self, x, innovations)
+        if self.emit_all and not self.tabular:
+            with along_a_sequence(tuple(layout.parts(x)[0].shape[:2])):
+                return self._all_states(x, y, innovations)
+        with along_a_sequence():
+            return self._last_state(x, y, innovations)
+
+    def _last_state(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
         if self.tabular:
             table, log_innovations = self.forward_algorithm(x, innovations, None)
             final = layout.flat_index(y, self.state)
             return table.gather(1, final.unsqueeze(1)).squeeze(1), log_innovations
-        return self._all_states(x, y, innovations) if self.emit_all else self._final_state(x, y, innovations)
+        return self._final_state(x, y, innovations)
 
     def _final_state(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
         cell = self.cell[0]

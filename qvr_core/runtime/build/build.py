@@ -22,6 +22,7 @@ from qvr_core.runtime.arrows.deterministic import (
 )
 from qvr_core.runtime.arrows.discretize import DiscretizeArrow
 from qvr_core.runtime.arrows.drawn_weights import with_prior
+from qvr_core.runtime.arrows.dropout import DropoutArrow
 from qvr_core.runtime.arrows.freezing import FrozenArrow
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.lifting import lifted
@@ -41,6 +42,7 @@ from qvr_core.semantics.types.model.arrows import (
     Attention,
     Compose,
     Discretize,
+    Dropout,
     Embed,
     Fan,
     Freeze,
@@ -153,6 +155,8 @@ class Builder:
                 return self._leaf(node.name, with_prior(LinearArrow(node), node))
             case Norm():
                 return self._leaf(node.name, NormArrow(node))
+            case Dropout():
+                return self._leaf(node.name, DropoutArrow(node))
             case Attention():
                 return self._leaf(node.name, AttentionArrow(node))
             case Position():

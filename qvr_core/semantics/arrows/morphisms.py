@@ -26,6 +26,7 @@ from qvr_core.semantics.types.model.arrows import (
     Attention,
     Damaged,
     Discretize,
+    Dropout,
     Embed,
     LinearMap,
     Norm,
@@ -149,6 +150,22 @@ def _norm(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings
     )
 
 
+def _dropout(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
+    domain, codomain = one_element("dropout", domain, codomain, decl, scope)
+    if demand("dropout", "domain", "real", domain, decl.domain, decl, scope):
+        same_space("dropout", domain, codomain, decl, scope)
+    return Dropout(
+        name=scope.owner,
+        domain=domain,
+        codomain=codomain,
+        sort=Sort.DETERMINISTIC,
+        origin=scope.origin(decl.span),
+        density=DETERMINISTIC,
+        p=float(settings.number("p") or 0.0),
+        once=settings.flag("once"),
+    )
+
+
 def _over_sequence(role: str, decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> tuple[Named, Named]:
     domain = Named(item_of(domain.space), domain.written.removeprefix("Seq "))
     codomain = Named(item_of(codomain.space), codomain.written.removeprefix("Seq "))
@@ -229,6 +246,7 @@ _BUILDERS = {
     "embed": _embed,
     "linear": _linear,
     "norm": _norm,
+    "dropout": _dropout,
     "attention": _attention,
     "position": _position,
     "latent": latent,

@@ -49,7 +49,7 @@ _ROLE = OptionSpec(
     "word",
     "kernel",
     "what kind of arrow this is",
-    ("kernel", "embed", "linear", "norm", "attention", "position", "latent", "observed", "discretize"),
+    ("kernel", "embed", "linear", "norm", "dropout", "attention", "position", "latent", "observed", "discretize"),
 )
 
 _INIT = OptionSpec(
@@ -108,6 +108,16 @@ ROLES: Mapping[str, Role] = {
             "real → the same space",
             "layer normalisation with learned gain and bias",
             _options(),
+        ),
+        Role(
+            "dropout",
+            Sort.DETERMINISTIC,
+            "real → the same space",
+            "leaves numbers out at random while SVI trains, and is the identity everywhere else",
+            _options(
+                OptionSpec("p", "fraction", 0.5, "probability that a number is left out"),
+                OptionSpec("once", "flag", False, "the same numbers are left out along a whole sequence"),
+            ),
         ),
         Role(
             "attention",

@@ -19,6 +19,7 @@ from qvr_core.semantics.types.model.arrows import (
     Damaged,
     Discretize,
     DropFactors,
+    Dropout,
     Embed,
     Fan,
     Freeze,
@@ -108,7 +109,7 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
         case Observed(arrow=inner):
             return () if inner is None else (inner,)
         case (
-            Embed() | Kernel() | LinearMap() | Norm() | Attention() | Position() | Latent()
+            Embed() | Kernel() | LinearMap() | Norm() | Dropout() | Attention() | Position() | Latent()
             | Discretize() | Instance() | Identity() | Last() | MeanOverTime() | FromData() | Damaged()
         ):  # fmt: skip
             return ()

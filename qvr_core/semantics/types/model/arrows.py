@@ -151,6 +151,16 @@ class Attention(ArrowBase):
 
 
 @immutable_by_name
+class Dropout(ArrowBase):
+    """Sets each number to 0 with probability `p` in training, the others divided by 1 − p; `once` keeps one choice
+    along a sequence."""
+
+    name: str
+    p: float
+    once: bool
+
+
+@immutable_by_name
 class Position(ArrowBase):
     """Adds learned positions up to `max_length`."""
 
@@ -339,7 +349,7 @@ class Damaged(ArrowBase):
 
 
 Arrow = (
-    Embed | Kernel | LinearMap | Norm | Attention | Position | Latent | Observed | Discretize
+    Embed | Kernel | LinearMap | Norm | Dropout | Attention | Position | Latent | Observed | Discretize
     | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last | MeanOverTime
     | TakeFactor | Dagger | PartialTrace | DropFactors | Freeze | FromData | Damaged
 )  # fmt: skip

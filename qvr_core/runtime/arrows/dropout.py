@@ -1,0 +1,98 @@
+"""What is left out at random while SVI trains: role `dropout`, and the weights of attention.
+
+Outside of training both are functions, so that densities, draws and figures are what they are for everybody
+(docs/reference.md#dropout).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import prod
+
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
+from qvr_core.arrays.engine import functional as F
+from qvr_core.runtime.values.arrow import ArrowModule, Value
+from qvr_core.semantics.types.model.arrows import Dropout
+
+
+@dataclass(slots=True)
+class _Sequence:
+    """A sequence that is being gone through: position by position, or all of it as rows of `lead` (B, L)."""
+
+    lead: tuple[int, ...] | None
+    masks: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
+
+
+_sequences: list[_Sequence] = []
+
+
+@contextmanager
+def along_a_sequence(lead: tuple[int, ...] | None = None) -> Iterator[None]:
+    """Inside, what is left out `once` is the same at every position.
+
+    `lead` (B, L) where all positions are rows, (B · L, …); None where a cell goes from one to the next.
+    """
+    _sequences.append(_Sequence(lead))
+    try:
+        yield
+    finally:
+        _sequences.pop()
+
+
+class DropoutArrow(ArrowModule):
+    """Zeros with probability `p`, all else divided by 1 − p (Srivastava and others 2014), where `training` is on.
+
+    With `once` the zeros are those of the first position of the sequence (Gal and Ghahramani 2016).
+    """
+
+    pointwise = True
+
+    def __init__(self, node: Dropout) -> None:
+        super().__init__()
+        self.domain, self.codomain = node.domain, node.codomain
+        self.name, self.rate, self.once = node.name, node.p, node.once
+        self.training = False
+
+    def forward(self, x: Value) -> Value:
+        assert is_tensor(x)
+        if not self.training or not self.rate:
+            return x
+        return x * self._kept(x) if self.once else F.dropout(x, self.rate)
+
+    def _kept(self, x: Tensor) -> Tensor:
+        """1 / (1 − p) for what is kept, else 0, in a shape that goes with `x`."""
+        inside = _sequences[-1] if _sequences else None
+        if x.ndim > 2 or inside is None:
+            one = x[:, :1] if x.ndim > 2 else x
+            return F.dropout(arrays.ones_like(one), self.rate)
+        if inside.lead is None or x.shape[0] != prod(inside.lead):
+            if id(self) not in inside.masks:
+                inside.masks[id(self)] = F.dropout(arrays.ones_like(x), self.rate)
+            return inside.masks[id(self)]
+        rows, width = inside.lead[0], x.shape[-1]
+        mask = F.dropout(arrays.ones((rows, 1, width), dtype=x.dtype, device=x.device), self.rate)
+        return mask.expand(rows, x.shape[0] // rows, width).reshape(x.shape)
+
+    def output_like(self, x: Value) -> Value:
+        return x
+
+
+def random_layers(modules: Iterable[nn.Module]) -> list[nn.Module]:
+    """The layers below some modules that leave something out in training."""
+    found = {id(layer): layer for module in modules for layer in module.modules() if getattr(layer, "rate", 0.0)}
+    return list(found.values())
+
+
+@contextmanager
+def in_training(layers: Iterable[nn.Module]) -> Iterator[None]:
+    """Inside, these layers leave out at random; afterwards they are as before."""
+    before = [(layer, layer.training) for layer in layers]
+    try:
+        for layer, _ in before:
+            layer.training = True
+        yield
+    finally:
+        for layer, was in before:
+            layer.training = was
