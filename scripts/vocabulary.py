@@ -233,6 +233,7 @@ def role_options() -> Iterator[str]:
 
 _TAKES = {
     "prior": "a family with its arguments",
+    "arrow": "a table or a linear map, or `transpose(f)` of one",
     "positive": "a number above 0",
     "fraction": "a number from 0 to below 1",
     "count": "a whole number from 1",

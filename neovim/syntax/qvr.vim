@@ -46,7 +46,7 @@ syntax keyword qvrBuiltin contained cumulative_trapezoid eye zeros ones zeros_li
 syntax keyword qvrBuiltin contained tril triu unsqueeze squeeze reshape flatten roll diff size numel detach parse compose cat
 syntax keyword qvrBuiltin contained clip expit inv_logit true_divide
 syntax keyword qvrRole contained kernel embed linear norm dropout attention position latent observed discretize
-syntax keyword qvrOption contained role scale param_source hidden_dim prior replicate bias rank init p once heads causal
+syntax keyword qvrOption contained role scale param_source hidden_dim prior tie bias replicate rank init p once heads causal
 syntax keyword qvrOption contained dropout max_length bins total components low high over iid_over via mask weight at
 syntax keyword qvrOption contained noncentred lengths auxiliary right_censored left_censored interval truncate_lower
 syntax keyword qvrOption contained truncate_upper missing reduction effects keep guide rest semiring start depth tolerance

@@ -155,6 +155,10 @@ def _kind(arrow: Arrow) -> str:
                 return f"{sort} · kernel · `{family}({values})`, the same for every input"
             drawn = f" · `~ {family}`" if family is not None else ", rows sum to 1"
             finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))
+            if arrow.tie is not None:
+                written = f"transpose({arrow.tie.name})" if arrow.tie.transposed else arrow.tie.name
+                bias = "" if arrow.bias else ", no bias"
+                return f"{sort} · kernel{drawn} · linear, with the matrix of `{written}`{bias}"
             network = "table" if finite else f"{source}, {hidden} hidden units" if source == "mlp" else source
             scale = f" · scale {arrow.scale:g}" if family and family in FAMILIES and FAMILIES[family].has_scale else ""
             return f"{sort} · kernel{drawn}{scale} · {network}"

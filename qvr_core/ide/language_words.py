@@ -82,6 +82,7 @@ def _legal(spec: OptionSpec) -> str:
         "count": "a whole number from 1",
         "flag": "`true` or `false`",
         "prior": "a family with its arguments",
+        "arrow": "a table or a linear map by its name, or `transpose(f)` of one",
         "word": "one of " + ", ".join(f"`{word}`" for word in spec.words),
     }
     default = spec.default

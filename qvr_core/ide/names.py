@@ -323,7 +323,7 @@ def _options(options: Options | None) -> Found:
 
 def _value(value: Value, key: str) -> Found:
     part = "value" if key in VALUE_OPTIONS else "object" if key in OBJECT_KEYS else "word"
-    part = "arrow" if key == "guide" else part
+    part = "arrow" if key in ("guide", "tie", "transpose") else part
     match value:
         case Word(text=text, span=span):
             # an object's `of` is the prefix in front of it

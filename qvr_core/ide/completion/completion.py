@@ -69,7 +69,7 @@ from qvr_core.semantics.language.options import (
     WORDS,
 )
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
-from qvr_core.semantics.types.model.arrows import Arrow, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Embed, LinearMap, Sort
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Finite, Space
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
@@ -342,6 +342,11 @@ def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
     role = ROLES.get(_role(place))
     spec = role.options.get(key) if role is not None and place.keyword == "morphism" else None
     if spec is not None:
+        if spec.kind == "arrow":
+            for name, arrow in model_of(snapshot).arrows.items():
+                if isinstance(arrow, Embed | LinearMap) and arrow.prior is None:
+                    detail = f"{arrow.domain.written} => {arrow.codomain.written}"
+                    yield Completion(name, "function", detail, rank=BEST)
         words = ("true", "false") if spec.kind == "flag" else spec.words
     yield from (Completion(word, "enum", rank=BEST) for word in words)
 

@@ -30,6 +30,10 @@ class EmbedArrow(ArrowModule):
         index = x if is_tensor(x) else layout.flat_index(x, self.domain.space)
         return F.embedding(index, self.weight)
 
+    def matrix(self) -> Tensor:
+        """(n, d), a row for each element."""
+        return self.weight
+
     def output_like(self, x: Value) -> Value:
         lead = layout.lead_shape(x, self.domain.space)
         return self.weight.new_zeros(()).expand(*lead, self.weight.shape[1])
@@ -59,6 +63,10 @@ class LinearArrow(ArrowModule):
         if self.rank is None:
             return F.linear(x, self.weight, self.bias)
         return F.linear(F.linear(x, self.in_factor), self.out_factor, self.bias)
+
+    def matrix(self) -> Tensor:
+        """(out, in)."""
+        return self.weight if self.rank is None else self.out_factor @ self.in_factor
 
     def output_like(self, x: Value) -> Value:
         return layout.dummy(self.codomain.space, layout.lead_shape(x, self.domain.space), layout.parts(x)[0])

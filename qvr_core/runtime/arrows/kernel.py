@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
-from qvr_core.runtime.arrows.kernel_networks import Network
+from qvr_core.runtime.arrows.deterministic import EmbedArrow, LinearArrow
+from qvr_core.runtime.arrows.kernel_networks import Matrix, Network
 from qvr_core.runtime.families.heads import Head
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.values import layout
@@ -24,7 +25,8 @@ class KernelArrow(ArrowModule):
     sampled = True
     pointwise = True
 
-    def __init__(self, node: Kernel, path: str) -> None:
+    def __init__(self, node: Kernel, path: str, tied: EmbedArrow | LinearArrow | None = None) -> None:
+        """`tied` is the arrow whose matrix `node.tie` names."""
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.path = path
@@ -33,7 +35,10 @@ class KernelArrow(ArrowModule):
         self.tabular = all(block.finite for block in layout.blocks(node.codomain.space))
         self.fixed = dict(node.fixed) if node.fixed is not None else None
         if self.fixed is None:
-            net = Network(node.domain.space, parameter_shapes(node), self.head.zero_rows())
+            matrix = None
+            if tied is not None and node.tie is not None:
+                matrix = Matrix(tied, node.tie.transposed)
+            net = Network(node.domain.space, parameter_shapes(node), self.head.zero_rows(), matrix)
             # the layers are registered here, so that a weight is called `cell.hidden.weight`
             self._net = (net,)
             for name, layer in net.named_children():

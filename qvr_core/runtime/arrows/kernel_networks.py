@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from qvr_core.arrays.engine import Tensor, arrays, nn
+from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.semantics.arrows.parameters import Shape, Shapes
@@ -26,22 +29,56 @@ def _table(shape: Shape) -> nn.Embedding:
     return nn.Embedding(rows, width)
 
 
+class WithMatrix(Protocol):
+    """An arrow that applies one matrix, (out, in)."""
+
+    def matrix(self) -> Tensor:
+        """The matrix as it is now."""
+        ...
+
+
+class Matrix:
+    """The matrix of another arrow, which stays its own: read at each call, and no part of a module."""
+
+    def __init__(self, arrow: WithMatrix, transposed: bool) -> None:
+        self.arrow, self.transposed = arrow, transposed
+
+    def __call__(self) -> Tensor:
+        found = self.arrow.matrix()
+        return found.mT if self.transposed else found
+
+
+class TiedLayer(nn.Module):
+    """A linear layer of which only the bias, zero at the start, is its own."""
+
+    def __init__(self, matrix: Matrix, bias: Shape | None) -> None:
+        super().__init__()
+        self.matrix = matrix
+        self.bias = None if bias is None else nn.Parameter(arrays.zeros(bias))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.matrix(), self.bias)
+
+
 class Network(nn.Module):
     """Raw parameters (…, P) from a value of `domain`.
 
     An all-finite domain is a table over its (joint) elements (`table`); a real one `input` · tanh · `hidden` · tanh ·
     `output`, or `output` alone for `param_source=linear`; in a mixed one each finite factor is looked up in a table of
     width 16 first (`lookup_0`, …).  `shapes` are those of `parameter_shapes`; `zero_rows` are the raw parameters that
-    start at zero: scales.
+    start at zero: scales.  With the matrix of another arrow, `tied`, there is `output` alone, which has a bias.
     """
 
-    def __init__(self, domain: Space, shapes: Shapes, zero_rows: list[int]) -> None:
+    def __init__(self, domain: Space, shapes: Shapes, zero_rows: list[int], tied: Matrix | None = None) -> None:
         super().__init__()
         self.domain = domain
         self.blocks = layout.blocks(domain)
         self.finite = all(block.finite for block in self.blocks)
         self.mixed = not self.finite and any(block.finite for block in self.blocks)
         self.tanh = "hidden.weight" in shapes
+        if tied is not None:
+            self.output = TiedLayer(tied, shapes.get("output.bias"))
+            return
         if self.finite:
             self.table = _table(shapes["table.weight"])
             nn.init.xavier_uniform_(self.table.weight)

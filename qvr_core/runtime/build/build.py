@@ -36,6 +36,7 @@ from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
 from qvr_core.runtime.values.layout import factors
+from qvr_core.runtime.values.leaves import leaves_of
 from qvr_core.semantics.arrows.own_arrows import OwnArrow
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
@@ -94,6 +95,7 @@ class Builder:
         self.data: Mapping[str, Tensor] = data if data is not None else {}
         self.program = program
         self.prefix = ""
+        self.root = self
         self._built: dict[str, ArrowModule] = {}
         self._taken: set[str] = set(model.arrows) | set(model.lets) | set(model.programs)
         self._stacked: set[str] = set()
@@ -150,7 +152,7 @@ class Builder:
             case Embed():
                 return self._leaf(node.name, with_prior(EmbedArrow(node), node))
             case Kernel():
-                return self._leaf(node.name, with_prior(KernelArrow(node, self.prefix + node.name), node))
+                return self._kernel(node)
             case LinearMap():
                 return self._leaf(node.name, with_prior(LinearArrow(node), node))
             case Norm():
@@ -225,6 +227,15 @@ class Builder:
         self._stacked.add(candidate)
         return candidate
 
+    def _kernel(self, node: Kernel) -> ArrowModule:
+        """A kernel.  A matrix that it shares is that of the declared arrow, in each copy of a stack too."""
+        tied = None if node.tie is None else self.root.named(node.tie.name)
+        assert tied is None or isinstance(tied, EmbedArrow | LinearArrow)
+        kernel = self._leaf(node.name, with_prior(KernelArrow(node, self.prefix + node.name, tied), node))
+        if tied is not None:
+            kernel.leaves = {**kernel.leaves, **leaves_of(tied)}
+        return kernel
+
     def _leaf(self, name: str, arrow: ArrowModule) -> ArrowModule:
         arrow.leaves = {self.prefix + name: arrow}
         return arrow
@@ -275,7 +286,7 @@ class Builder:
     def _fresh(self, prefix: str) -> Builder:
         """A scope in which every name is built anew."""
         scope = Builder(self.model, self.data, self.program)
-        scope.prefix = prefix
+        scope.prefix, scope.root = prefix, self.root
         return scope
 
     def _unique(self, name: str, allowed: Mapping[str, object] | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.semantics.arrows.heads import Head, read_head
 from qvr_core.semantics.arrows.options import Settings, removal
 from qvr_core.semantics.arrows.role_spaces import one_element
+from qvr_core.semantics.arrows.ties import read_tie
 from qvr_core.semantics.arrows.weight_priors import Prior, read_option
 from qvr_core.semantics.language.families import FAMILIES, suggested_head
 from qvr_core.semantics.language.family_heads import head_problem
@@ -16,11 +17,12 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model.arrows import Arrow, Kernel, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Kernel, Sort, Tie
 from qvr_core.semantics.types.spaces import (
     Named,
     Unknown,
     is_finite,
+    is_real,
     is_unknown,
 )
 from qvr_core.syntax.tree.declarations import MorphismDecl
@@ -55,7 +57,19 @@ def kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
         hidden_dim=settings.count("hidden_dim") or 64,
         options=options,
         prior=_prior(settings, scope),
+        tie=_tie(head, domain, codomain, settings, scope) if fits else None,
+        bias=settings.flag("bias"),
     )
+
+
+def _tie(head: Head | None, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Tie | None:
+    """The matrix of `tie=`; None where it has no place, which `_check_effects` tells."""
+    option = settings.options.get("tie")
+    fixed = head is not None and head.arguments is not None
+    if option is None or "tie" not in settings.given or fixed or not is_real(domain.space):
+        return None
+    family = head.family if head is not None else None
+    return read_tie(option, family, domain, codomain, settings.given, scope)
 
 
 def _prior(settings: Settings, scope: Scope) -> Prior | None:
@@ -105,15 +119,24 @@ def _check_effects(head: Head | None, domain: Named, decl: MorphismDecl, setting
         reasons["scale"] = f"{family} has no scale"
     if head is not None and head.arguments is not None:
         why = f"the arguments of `{family}` fix the distribution"
-        reasons.update(scale=why, hidden_dim=why, param_source=why, prior=why)
+        reasons.update(scale=why, hidden_dim=why, param_source=why, prior=why, tie=why, bias=why)
     elif is_finite(domain.space):
         why = f"the domain {domain.written} is finite: the parameters stand in a table"
-        reasons.update(hidden_dim=why, param_source=why)
+        reasons.update(hidden_dim=why, param_source=why, tie=why, bias=why)
+    elif not is_unknown(domain.space) and not is_real(domain.space):
+        reasons["tie"] = f"the domain {domain.written} has finite factors, whose vectors stand in tables of their own"
+    elif "tie" in settings.options:
+        why = "a head with `tie` is one linear map"
+        reasons.update(hidden_dim=why, prior="the weights are those of the arrow that `tie` names")
+        if settings.word("param_source") == "mlp":
+            reasons["param_source"] = why
     elif settings.word("param_source") == "linear":
         reasons["hidden_dim"] = "`param_source=linear` has no hidden layer"
+    if "tie" not in settings.options:
+        reasons.setdefault("bias", "only a head whose matrix is that of another arrow, by `tie=`, can do without")
     for key, why in reasons.items():
         default = settings.role.options[key].default
-        if key in settings.options and (key == "prior" or settings.given.get(key, default) != default):
+        if key in settings.options and (key in ("prior", "tie") or settings.given.get(key, default) != default):
             option = settings.options[key]
             fixes = () if decl.options is None else (removal(decl.options, option, scope),)
             scope.report(USELESS_OPTION, f"`{key}` has no effect here: {why}", option.key.span, fixes=fixes)

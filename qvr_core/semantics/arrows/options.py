@@ -164,12 +164,16 @@ def option_value(spec: OptionSpec, option: Option, scope: Scope) -> OptionValue 
             found = text in ("true", "True")
         elif spec.kind == "word" and text in spec.words:
             found = text
+        elif spec.kind == "arrow" and isinstance(value, Word):
+            found = text  # read by `ties.read_tie`
         elif spec.kind == "word":
             return _unknown_word(spec, text, value.span, scope)
     elif isinstance(value, Number):
         found = _number(spec, value)
     elif isinstance(value, CallValue) and spec.kind == "prior":
         return None  # read by `weight_priors.read_option`
+    elif isinstance(value, CallValue) and spec.kind == "arrow" and value.func.text == "transpose":
+        found = "transpose"
     if found is None:
         scope.report(INVALID_OPTION, f"`{spec.key}` takes {_wants(spec)}", value.span)
     return found
@@ -186,7 +190,7 @@ def _number(spec: OptionSpec, value: Number) -> int | float | bool | None:
             return float(number) if 0 <= number < 1 else None
         case "flag":
             return bool(number) if number in (0, 1) else None
-        case "word" | "prior":
+        case "word" | "prior" | "arrow":
             return None
 
 
@@ -205,5 +209,6 @@ def _wants(spec: OptionSpec) -> str:
         "count": "a whole number from 1",
         "flag": "`true` or `false`",
         "word": f"one of {_words(spec.words)}",
+        "arrow": "a table or a linear map by its name, or `transpose(f)` of a linear map",
         "prior": "a family with its arguments, as in `Normal(0.0, 1.0)`",
     }[spec.kind]

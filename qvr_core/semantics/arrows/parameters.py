@@ -88,6 +88,8 @@ def _network(kernel: Kernel) -> Shapes:
     raw = _raw_width(kernel)
     if raw is None:
         return {}
+    if kernel.tie is not None:
+        return {"output.bias": (raw,)} if kernel.bias else {}
     factors = factors_of(item_of(kernel.domain.space))
     finite = [_size(factor.size) for factor in factors if isinstance(factor, Finite)]
     if len(finite) == len(factors):

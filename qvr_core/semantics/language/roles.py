@@ -8,9 +8,9 @@ from typing import Literal
 from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.syntax.immutable import immutable
 
-ValueKind = Literal["positive", "fraction", "count", "flag", "word", "prior"]
+ValueKind = Literal["positive", "fraction", "count", "flag", "word", "prior", "arrow"]
 """positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; flag: true or false;
-prior: a family with its arguments."""
+prior: a family with its arguments; arrow: a declared morphism, or `transpose` of one."""
 
 
 @immutable
@@ -79,6 +79,8 @@ ROLES: Mapping[str, Role] = {
                 ),
                 OptionSpec("hidden_dim", "count", 64, "width of the hidden layers of the network"),
                 OptionSpec("prior", "prior", None, "makes the weights latents, each drawn from this family"),
+                OptionSpec("tie", "arrow", None, "one linear map, whose matrix is that of a table or a linear map"),
+                OptionSpec("bias", "flag", True, "adds a learned constant to a matrix of `tie`"),
             ),
             "family",
         ),

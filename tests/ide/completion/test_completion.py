@@ -132,9 +132,13 @@ def test_draws_have_the_arguments_that_fit() -> None:
 
 def test_roles_that_join_the_two_spaces_come_first() -> None:
     assert labels(LM + "morphism m : Token -> Hidden [role=$0]\n", 2) == ["embed", "kernel"]
-    assert labels(LM + "morphism m : Hidden -> Hidden [role=$0]\n", 5) == [
-        "attention", "kernel", "linear", "norm", "position",
+    assert labels(LM + "morphism m : Hidden -> Hidden [role=$0]\n", 6) == [
+        "attention", "dropout", "kernel", "linear", "norm", "position",
     ]  # fmt: skip
+
+
+def test_a_head_is_tied_to_what_has_a_matrix() -> None:
+    assert labels(LM + "morphism m : Hidden -> Token [role=kernel, tie=$0]\n") == ["tok_embed"]
 
 
 def test_options_and_family_behind_the_type_of_a_morphism() -> None:

@@ -104,6 +104,14 @@ class Embed(ArrowBase):
     prior: Prior | None = None
 
 
+@immutable
+class Tie:
+    """The matrix that a head has from the arrow `name`, or its transpose."""
+
+    name: str
+    transposed: bool
+
+
 @immutable_by_name
 class Kernel(ArrowBase):
     """A Markov kernel: a network from the domain to the parameters of `family`, then one draw.
@@ -120,6 +128,8 @@ class Kernel(ArrowBase):
     hidden_dim: int
     options: tuple[tuple[str, object], ...]
     prior: Prior | None = None
+    tie: Tie | None = None
+    bias: bool = True
 
 
 @immutable_by_name
