@@ -57,6 +57,7 @@ def test_there_is_a_recipe_for_what_is_added_often() -> None:
         "A family",
         "An operation",
         "A lowering",
+        "A role",
         "A combinator",
         "A diagnostic",
         "An LSP method",
