@@ -6,7 +6,7 @@ Outside of training both are functions, so that densities, draws and figures are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
@@ -29,7 +29,7 @@ _sequences: list[_Sequence] = []
 
 
 @contextmanager
-def along_a_sequence(lead: tuple[int, ...] | None = None) -> Iterator[None]:
+def along_a_sequence(lead: tuple[int, ...] | None = None) -> Generator[None]:
     """Inside, what is left out `once` is the same at every position.
 
     `lead` (B, L) where all positions are rows, (B · L, …); None where a cell goes from one to the next.
@@ -86,7 +86,7 @@ def random_layers(modules: Iterable[nn.Module]) -> list[nn.Module]:
 
 
 @contextmanager
-def in_training(layers: Iterable[nn.Module]) -> Iterator[None]:
+def in_training(layers: Iterable[nn.Module]) -> Generator[None]:
     """Inside, these layers leave out at random; afterwards they are as before."""
     before = [(layer, layer.training) for layer in layers]
     try:
