@@ -10,20 +10,23 @@ from torch.nn.parallel import DistributedDataParallel
 
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.svi import Objective
+from qvr_core.runtime.arrows.dropout import in_training, random_layers
 from qvr_core.runtime.programs.program import ProgramModule
 
 
 class Bound(nn.Module):
-    """Model, guide and objective; the loss of a batch."""
+    """Model, guide and objective; the loss of a batch in training."""
 
     def __init__(self, model: ProgramModule, guide: Guide, objective: Objective) -> None:
         super().__init__()
         self.model = model
         self.guide = guide
         self.objective = objective
+        self._random = tuple(random_layers((model, guide)))
 
     def forward(self, x: Any, observations: Any) -> Tensor:
-        return self.objective(self.model, self.guide, x, observations)
+        with in_training(self._random):
+            return self.objective(self.model, self.guide, x, observations)
 
 
 class Noted(nn.Module):

@@ -103,7 +103,6 @@ class SviFit:
         ]
         if not self.parameters:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
-        self.random = random_layers((self.model, self.guide))
         kind = OPTIMIZERS[self.config.optimizer]
         options: dict[str, Any] = {"fused": True} if kind in FUSED else {}
         self.optimizer = kind(self.parameters, lr=self.learning_rate, **options)  # pyright: ignore[reportCallIssue]
@@ -196,10 +195,6 @@ class SviFit:
         """
         (x, observations), weight = self.batch(step)
         self._seed_noise(step)
-        with in_training(self.random):
-            return self._differentiated(x, observations, weight)
-
-    def _differentiated(self, x: Any, observations: Any, weight: float) -> float:
         self.cancelled, self.late = self.stop.cancelled.is_set(), self._late()
         bfloat16 = arrays.autocast(
             self.prepared.device.type, arrays.bfloat16, enabled=self.config.precision == "bfloat16"
@@ -443,7 +438,7 @@ class SviFit:
     def _blamed(self, step: int) -> NonFinite:
         (x, observations), _ = self.batch(step)
         self._seed_noise(step)
-        with in_training(self.random):
+        with in_training(random_layers((self.model, self.guide))):
             return first_non_finite(self.model, self.guide, x, observations)
 
     def _held_out_on_the_way(self) -> Iterator[Event]:
