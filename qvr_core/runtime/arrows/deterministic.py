@@ -130,7 +130,7 @@ class AttentionArrow(ArrowModule):
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         shapes = parameter_shapes(node)
-        self.name, self.heads, self.causal, self.rate = node.name, node.heads, node.causal, node.dropout
+        self.name, self.heads, self.causal, self.drop_rate = node.name, node.heads, node.causal, node.dropout
         self.training = False
         self.in_proj = linear_layer(shapes["in_proj.weight"], 1.0)
         self.out_proj = linear_layer(shapes["out_proj.weight"], 1.0)
@@ -148,7 +148,7 @@ class AttentionArrow(ArrowModule):
             k.transpose(-2, -3),
             v.transpose(-2, -3),
             attn_mask=allowed,
-            dropout_p=self.rate if self.training else 0.0,
+            dropout_p=self.drop_rate if self.training else 0.0,
             is_causal=self.causal and allowed is None,
         )
         return self.out_proj(mixed.transpose(-2, -3).reshape(*lead, length, width))

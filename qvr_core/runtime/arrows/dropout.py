@@ -52,37 +52,37 @@ class DropoutArrow(ArrowModule):
     def __init__(self, node: Dropout) -> None:
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
-        self.name, self.rate, self.once = node.name, node.p, node.once
+        self.name, self.drop_rate, self.once = node.name, node.p, node.once
         self.training = False
 
     def forward(self, x: Value) -> Value:
         assert is_tensor(x)
-        if not self.training or not self.rate:
+        if not self.training or not self.drop_rate:
             return x
-        return x * self._kept(x) if self.once else F.dropout(x, self.rate)
+        return x * self._kept(x) if self.once else F.dropout(x, self.drop_rate)
 
     def _kept(self, x: Tensor) -> Tensor:
         """1 / (1 − p) for what is kept, else 0, in a shape that goes with `x`."""
         inside = _sequences[-1] if _sequences else None
         if x.ndim > 2 or inside is None:
             one = x[:, :1] if x.ndim > 2 else x
-            return F.dropout(arrays.ones_like(one), self.rate)
+            return F.dropout(arrays.ones_like(one), self.drop_rate)
         if inside.lead is None or x.shape[0] != prod(inside.lead):
             if id(self) not in inside.masks:
-                inside.masks[id(self)] = F.dropout(arrays.ones_like(x), self.rate)
+                inside.masks[id(self)] = F.dropout(arrays.ones_like(x), self.drop_rate)
             return inside.masks[id(self)]
         rows, width = inside.lead[0], x.shape[-1]
-        mask = F.dropout(arrays.ones((rows, 1, width), dtype=x.dtype, device=x.device), self.rate)
+        mask = F.dropout(arrays.ones((rows, 1, width), dtype=x.dtype, device=x.device), self.drop_rate)
         return mask.expand(rows, x.shape[0] // rows, width).reshape(x.shape)
 
     def output_like(self, x: Value) -> Value:
         return x
 
 
-def random_layers(modules: Iterable[nn.Module]) -> list[nn.Module]:
+def random_layers(modules: Iterable[nn.Module]) -> list[ArrowModule]:
     """The layers below some modules that leave something out in training."""
-    found = {id(layer): layer for module in modules for layer in module.modules() if getattr(layer, "rate", 0.0)}
-    return list(found.values())
+    layers = (layer for module in modules for layer in module.modules())
+    return list({id(one): one for one in layers if isinstance(one, ArrowModule) and one.drop_rate}.values())
 
 
 @contextmanager

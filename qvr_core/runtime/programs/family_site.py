@@ -355,7 +355,8 @@ class FamilySite:
         """A value as drawn, with the one row of a program that reads none, as that row.  Rows of data meet rows of
         arguments, so any other axis in front of them is refused."""
         own = tuple(value.shape[: value.ndim - self.facts.event])
-        plate = (self.plate if self.kind == "observe" and self.site.ascription is Ascription.PLATE else ()) or rows_of
+        by_element = self.site.ascription is Ascription.PLATE or bool(self.site.indices)
+        plate = (self.plate if self.kind == "observe" and by_element else ()) or rows_of
         rank = max(len(plate), len(batch))
         if not plate or len(own) <= rank:
             return value

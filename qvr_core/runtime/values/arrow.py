@@ -68,12 +68,14 @@ class ArrowModule(Remade):
     `paths` are all noise paths that can occur; `leaves` the modules with parameters below it by full name
     (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.
     A `tabular` arrow has a finite codomain and can list the log-probabilities of all its values (`log_table`).
+    `drop_rate` is the share of numbers that it leaves out at random in training.
     """
 
     sampled: bool = False
     pointwise: bool = False
     has_density: bool = True
     tabular: bool = False
+    drop_rate: float = 0.0
     paths: tuple[str, ...] = ()
     leaves: Mapping[str, nn.Module] = {}
     domain: Named
