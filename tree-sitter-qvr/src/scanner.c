@@ -31,11 +31,11 @@ enum Token {
   ATTRIBUTES,
 };
 
-enum { TAB_WIDTH = 4, DEEPEST = 40, SIMILAR = 24, BRACKET = 1024 };
+enum { TAB_WIDTH = 4, DEEPEST = 40, SIMILAR = 24, BRACKET = 1024, ASKEW = 64 };
 
 typedef struct {
   uint32_t width;
-  uint32_t opener; /* the word of the line that opened the block */
+  uint32_t opener; /* the word of the line that opened the block; ASKEW where no line did: steps are out of its column */
 } Level;
 
 /* `next` is what stands behind the line: its indentation opens or closes blocks, or it belongs to another statement. */
@@ -57,7 +57,7 @@ typedef struct {
 typedef struct {
   uint32_t width, column, closes, opens, attribute_opens;
   const Word *word; /* the keyword that it starts with */
-  bool code, starts_with_word, quoted, attribute, arrow[2], trails[2], comma[2], colon[2], awaits_type[2], factor_in[2];
+  bool code, tabs, starts_with_word, quoted, attribute, arrow[2], trails[2], comma[2], colon[2], awaits_type[2], factor_in[2];
   char spelling[SIMILAR]; /* the first word, empty where it is too long to be like a keyword */
 } Line;
 
@@ -234,9 +234,12 @@ static bool read_code(TSLexer *lexer, Text *text, Line *line, uint32_t *breaks) 
     skip_break(lexer);
     ++*breaks;
     line->width = 0;
+    line->tabs = false;
     if (lexer->lookahead == 0xfeff) lexer->advance(lexer, false);
-    for (; is_blank(lexer->lookahead); lexer->advance(lexer, false))
+    for (; is_blank(lexer->lookahead); lexer->advance(lexer, false)) {
       line->width += lexer->lookahead == '\t' ? TAB_WIDTH - line->width % TAB_WIDTH : 1;
+      line->tabs |= lexer->lookahead == '\t';
+    }
     read_rest(lexer, text);
     note_shape(text, line);
     if (line->code) return true;
@@ -447,7 +450,7 @@ static uint32_t stripped_run(TSLexer *lexer, Text *text, Line *line) {
 /* ---------------------------------------------------------------- blocks within a statement */
 
 static enum Token start_symbol(const State *state, const Line *line) {
-  uint32_t opener = state->depth ? state->levels[state->depth - 1].opener : 0;
+  uint32_t opener = state->depth ? state->levels[state->depth - 1].opener & ~ASKEW : 0;
   bool formula = !(is_word_of(line, STEP) && !is_word_of(line, UNRESERVED));
   if (state->kind == NO_STATEMENT) return BEGIN_STATEMENT;
   if (state->kind == DEDUCTION) return line->quoted || (opener == ITEM && !is_word_of(line, ITEM)) ? BEGIN_ENTRY : BEGIN_ITEM;
@@ -478,6 +481,20 @@ static uint32_t opened(const Line *line, enum Token start) {
   return 0;
 }
 
+/* A line that is deeper than the block it stands in: those below it in its column stand beside it. */
+static void go_askew(State *state, const Line *next) {
+  const Level *top = &state->levels[state->depth ? state->depth - 1 : 0];
+  if (state->depth == 0 || state->depth == DEEPEST || state->kind == UNKNOWN) return;
+  if (next->tabs || next->width <= top->width) return;
+  state->levels[state->depth] = (Level){next->width, top->opener | ASKEW};
+  state->depth++;
+}
+
+static void pop(State *state) {
+  state->depth--;
+  if (!(state->levels[state->depth].opener & ASKEW)) state->dedents++;
+}
+
 /* The blocks that open and close between a line and the next one of the same statement. */
 static void nest(State *state, const Line *line, enum Token start, const Line *next, bool stripped) {
   uint32_t opens = start == BEGIN_STATEMENT ? STATEMENT : opened(line, start);
@@ -493,12 +510,12 @@ static void nest(State *state, const Line *line, enum Token start, const Line *n
   bool item = state->kind == DEDUCTION && is_word_of(next, ITEM);
   bool last = stripped && is_keyword(next, "return");
   while (state->depth > 1 && (item || last || state->levels[state->depth - 1].width > next->width)) {
-    state->depth--;
-    state->dedents++;
+    pop(state);
   }
   /* the block stands in the column of a line that is out of it to the left */
   if (state->depth == 1 && state->kind != UNKNOWN && next->width < state->levels[0].width)
     state->levels[0].width = next->width;
+  go_askew(state, next);
 }
 
 /* The column of a block: that of its first line that is one, whatever stands askew above, else of its first line. */
@@ -550,13 +567,16 @@ static enum Token take_line(State *state, TSLexer *lexer, Text *text, Line *line
     else ends = !belongs(state, line);
   }
   if (ends) {
-    state->dedents = state->depth;
-    state->depth = 0;
+    while (state->depth) pop(state);
     state->ends = 1;
     state->kind = NO_STATEMENT;
   } else {
     nest(state, &first, start, line, state->stripped > 0);
-    if (start == BEGIN_STATEMENT && !state->stripped) state->levels[0].width = block_width(state, lexer, text, line);
+    if (start == BEGIN_STATEMENT && !state->stripped) {
+      Line next = *line;
+      state->levels[0].width = block_width(state, lexer, text, line);
+      go_askew(state, &next);
+    }
   }
   return start;
 }

@@ -379,6 +379,8 @@ HOMES = (
     ROOT / "qvr_core" / "semantics" / "language",
     # what another system calls a family, and how it wants it, no field of ours says
     ROOT / "qvr_core" / "export",
+    # the tails as arithmetic that is printed: those of the runtime are functions
+    ROOT / "qvr_core" / "lowered" / "tails.py",
 )
 
 
@@ -406,7 +408,7 @@ def test_nothing_outside_asks_for_a_family_by_its_name():
         f"{path.relative_to(ROOT)}:{name.lineno} asks for {name.value}"
         for package in ("qvr_core", "qvr_lsp")
         for path in sorted((ROOT / package).rglob("*.py"))
-        if not any(home in path.parents for home in HOMES)
+        if not any(home in (path, *path.parents) for home in HOMES)
         for name in asked_by_name(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not wrong, "\n".join(wrong)
