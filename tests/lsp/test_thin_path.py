@@ -73,7 +73,7 @@ async def test_hover_says_what_things_are(editor: Editor) -> None:
         "next_token": "observed",
         "role=": "What kind of arrow this is",
         "Categorical": "probs",
-        "sample": "Draws a value",
+        "sample": "Draws a latent",
     }
     for needle, words in expected.items():
         hover = await editor.hover(uri, *place(text, needle))

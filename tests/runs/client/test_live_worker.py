@@ -46,14 +46,17 @@ async def test_what_takes_too_long_is_given_up_and_the_next_question_has_another
     found = await again.ask(asked(tmp_path, draws=10))
     assert found.summary is not None and found.summary.draws == 10
     second = again.pid
-    # a question that is cancelled leaves the process to the next one, whose answer is its own
+    # a question that is cancelled leaves the process to the next one, or, where it is dropped late, as on a busy machine,
+    # another one to it; the answer is its own either way
     dropped = asyncio.create_task(again.ask(asked(tmp_path, draws=20)))
     await asyncio.sleep(NAP)
     dropped.cancel()
     found = await again.ask(asked(tmp_path, draws=30))
-    assert found.summary is not None and found.summary.draws == 30 and again.pid == second
+    assert found.summary is not None and found.summary.draws == 30
+    last = again.pid
     await again.close()
     assert second is not None and wait_gone(second)
+    assert last is not None and wait_gone(last)
 
 
 async def test_a_process_that_nobody_asks_is_ended(tmp_path: Path) -> None:
