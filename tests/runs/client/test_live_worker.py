@@ -46,8 +46,7 @@ async def test_what_takes_too_long_is_given_up_and_the_next_question_has_another
     found = await again.ask(asked(tmp_path, draws=10))
     assert found.summary is not None and found.summary.draws == 10
     second = again.pid
-    # a question that is cancelled leaves the process to the next one, or, where it is dropped late, as on a busy machine,
-    # another one to it; the answer is its own either way
+    # a question that is cancelled leaves the process to the next one; dropped late, on a busy machine, another one
     dropped = asyncio.create_task(again.ask(asked(tmp_path, draws=20)))
     await asyncio.sleep(NAP)
     dropped.cancel()
