@@ -31,6 +31,13 @@ def asked(folder: Path, text: str = PROGRAM, draws: int = 200) -> Asked:
     return Asked(job=job(folder, text), draws=draws)
 
 
+@pytest.fixture
+def long_to_drop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process has all the time that a busy machine needs to drop a question."""
+    monkeypatch.setattr("qvr_core.runs.client.live.DROPPED", HANG)
+
+
+@pytest.mark.usefixtures("long_to_drop")
 async def test_what_takes_too_long_is_given_up_and_the_next_question_has_another_process(tmp_path: Path) -> None:
     worker = LiveWorker(sys.executable, patience=0.01)
     drawing = asyncio.create_task(worker.ask(asked(tmp_path, draws=10)))
@@ -46,16 +53,14 @@ async def test_what_takes_too_long_is_given_up_and_the_next_question_has_another
     found = await again.ask(asked(tmp_path, draws=10))
     assert found.summary is not None and found.summary.draws == 10
     second = again.pid
-    # a question that is cancelled leaves the process to the next one; dropped late, on a busy machine, another one
+    # a question that is cancelled leaves the process to the next one, whose answer is its own
     dropped = asyncio.create_task(again.ask(asked(tmp_path, draws=20)))
     await asyncio.sleep(NAP)
     dropped.cancel()
     found = await again.ask(asked(tmp_path, draws=30))
-    assert found.summary is not None and found.summary.draws == 30
-    last = again.pid
+    assert found.summary is not None and found.summary.draws == 30 and again.pid == second
     await again.close()
     assert second is not None and wait_gone(second)
-    assert last is not None and wait_gone(last)
 
 
 async def test_a_process_that_nobody_asks_is_ended(tmp_path: Path) -> None:
@@ -92,10 +97,14 @@ def children(pid: int | None) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
+@pytest.mark.usefixtures("long_to_drop")
 async def test_answers_grow_until_the_last_and_a_question_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     worker, told = LiveWorker(sys.executable, patience=HANG), list[Drawn]()
     last = await worker.ask(posterior(tmp_path), told.append)
-    counts = [one.summary.draws for one in [*told, last] if one.summary is not None]
+    methods = [one.method for one in [*told, last]]
+    # where the first evaluations are slow, an approximation comes before the chains
+    assert methods == sorted(methods, key="nuts".__eq__)
+    counts = [one.summary.draws for one in [*told, last] if one.summary is not None and one.method == "nuts"]
     assert counts == sorted(counts) and counts[-1] == 1000 and len(counts) > 1 and last.method == "nuts"
     pid = worker.pid
     # 40,000 latents take longer than anybody waits for
