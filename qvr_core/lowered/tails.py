@@ -42,13 +42,13 @@ def call(function: str, *args: Expr | float) -> Builtin:
 
 def tails(draw: FamilyDraw, x: Expr) -> Tails | None:
     """The tails of a family at x; None where they are not known here."""
-    made = _TAILS.get(draw.family)
+    tails_of = _TAILS.get(draw.family)
     given = dict(draw.args)
     for parameter in FAMILIES[draw.family].parameters:
         if parameter.name not in given and parameter.default is not None:
             given[parameter.name] = number(parameter.default, x)
-    known = made is not None and all(parameter.name in given for parameter in FAMILIES[draw.family].parameters)
-    return made(x, given) if made is not None and known else None
+    known = all(parameter.name in given for parameter in FAMILIES[draw.family].parameters)
+    return tails_of(x, given) if tails_of is not None and known else None
 
 
 def _normal(x: Expr, given: Given) -> Tails:
@@ -94,11 +94,11 @@ def _uniform(x: Expr, given: Given) -> Tails:
 def _of_above(above: Callable[[Expr, Given], Expr]) -> Callable[[Expr, Given], Tails]:
     """Of a family whose survival function is in closed form."""
 
-    def made(x: Expr, given: Given) -> Tails:
-        found = above(x, given)
-        return Tails(call("log1mexp", found), found)
+    def tails_of(x: Expr, given: Given) -> Tails:
+        survival = above(x, given)
+        return Tails(call("log1mexp", survival), survival)
 
-    return made
+    return tails_of
 
 
 def _gumbel(x: Expr, given: Given) -> Tails:

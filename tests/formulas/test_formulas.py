@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.data.formula.centring import informative
 from qvr_core.data.formula.columns import Column
-from qvr_core.data.formula.told_groups import told
 from tests.formulas import table
 
 WHOLE = 95
@@ -130,12 +130,12 @@ def test_groups_that_the_data_tell_by_themselves_are_drawn_about_the_intercept(t
     )
 
 
-def test_levels_are_told_where_their_errors_are_an_eighth_of_their_sd() -> None:
+def test_data_are_informative_where_their_errors_are_an_eighth_of_their_sd() -> None:
     labels = [label for label in "abcd" for _ in range(25)]
     column = Column("g", "g", polars.Series("g", labels))
     trials, offset = np.full(100, 40.0), np.zeros(100)
     far = np.repeat([4.0, 14.0, 26.0, 36.0], 25)
-    assert told(column, far, trials, offset)
-    assert not told(column, np.repeat([19.0, 20.0, 21.0, 20.0], 25), trials, offset)
-    assert not told(column, far / 40, np.ones(100), offset), "few trials tell little"
-    assert told(column, np.full(100, 20.0), trials, np.repeat([-9.0, 0.0, 4.0, 12.0], 25))
+    assert informative(column, far, trials, offset)
+    assert not informative(column, np.repeat([19.0, 20.0, 21.0, 20.0], 25), trials, offset)
+    assert not informative(column, far / 40, np.ones(100), offset), "few trials tell little"
+    assert informative(column, np.full(100, 20.0), trials, np.repeat([-9.0, 0.0, 4.0, 12.0], 25))

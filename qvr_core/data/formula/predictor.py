@@ -230,7 +230,7 @@ class Predictor(Place):
         said = " and ".join(name for name, _ in there)
         base = f"{self.part}{by}"
         if len(effects) == 1 or not group.correlated:
-            centred = len(effects) == 1 and [one.name for one in columns if one is not None] == [*self.scale.told]
+            centred = len(effects) == 1 and [one.name for one in columns if one is not None] == [*self.scale.centred]
             for one in effects:
                 name, sd = self.name(f"{base}_{one.label}"), self.name(f"sd_{base}_{one.label}")
                 self.text.steps += [

@@ -9,6 +9,7 @@ import polars as pl
 
 from qvr_core.data.column_names import nearest
 from qvr_core.data.formula import additions, arithmetic, outcomes, series, syntax
+from qvr_core.data.formula.centring import centred_group
 from qvr_core.data.formula.columns import Column, Table, table
 from qvr_core.data.formula.domains import Domain, domain
 from qvr_core.data.formula.families import ALIASES, FAMILIES, Family, Part, moments
@@ -21,7 +22,6 @@ from qvr_core.data.formula.result import Program
 from qvr_core.data.formula.syntax import Call, Name, Node, Number, written
 from qvr_core.data.formula.terms import Sum, expanded
 from qvr_core.data.formula.text import Text, label
-from qvr_core.data.formula.told_groups import told_group
 
 WIDTH = 110
 
@@ -214,13 +214,13 @@ class _Writing:
                 what = f"the log of the time by which 63 % of {self.outcome.column.word} have ended"
             return Scale(what, _log(mean) - offset, 1.5, 1.0, 0.5, "1 on the log scale (a factor of 2.7)")
         what = "the log odds of a higher level" if self.family.link == "ordered" else "the log odds"
-        return Scale(what, -offset, 2.5, 2.5, 1.0, "2.5 log odds", self._told(right))
+        return Scale(what, -offset, 2.5, 2.5, 1.0, "2.5 log odds", self._centred(right))
 
-    def _told(self, right: Sum) -> frozenset[str]:
-        """The one group of an outcome of many trials, where its levels are told by themselves."""
+    def _centred(self, right: Sum) -> frozenset[str]:
+        """The one group of an outcome of many trials, where it is drawn about the intercept."""
         if self.kind != "binomial" or not right.intercept or self.outcome.trials is None:
             return frozenset()
-        return told_group(right, self.table, self.outcome.column, self.outcome.trials)
+        return centred_group(right, self.table, self.outcome.column, self.outcome.trials)
 
     def _parts(self, also: Mapping[str, Node]) -> dict[str, str]:
         """The other parameters of the family, as text at the row."""

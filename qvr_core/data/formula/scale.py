@@ -21,7 +21,7 @@ class Scale:
     """The size of differences between groups."""
     unit: str
     """`wide` in words."""
-    told: frozenset[str] = frozenset()
+    centred: frozenset[str] = frozenset()
     """Columns whose levels are drawn about the intercept."""
 
 

@@ -112,10 +112,15 @@ class Expressions:
 
     def template(self, template: str, *arguments: str, **named: str) -> str:
         """A template filled in; the helpers that it calls come along."""
-        self.used |= {name for name in self.dialect.helpers if f"{name}(" in template}
-        if "log_between" in self.used:
-            self.used.add("log_one_minus_exp")
+        self._use(template)
         return template.format(*arguments, **named)
+
+    def _use(self, text: str) -> None:
+        """The helpers that a text calls, and those that they call, are part of the file."""
+        called = {name for name in self.dialect.helpers if f"{name}(" in text} - self.used
+        self.used |= called
+        for name in called:
+            self._use(self.dialect.helpers[name])
 
     def _data(self, expr: Data, name: str) -> str:
         if name in self.names:

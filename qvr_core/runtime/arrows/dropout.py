@@ -59,9 +59,9 @@ class DropoutArrow(ArrowModule):
         assert is_tensor(x)
         if not self.training or not self.drop_rate:
             return x
-        return x * self._kept(x) if self.once else F.dropout(x, self.drop_rate)
+        return x * self._mask(x) if self.once else F.dropout(x, self.drop_rate)
 
-    def _kept(self, x: Tensor) -> Tensor:
+    def _mask(self, x: Tensor) -> Tensor:
         """1 / (1 − p) for what is kept, else 0, in a shape that goes with `x`."""
         inside = _sequences[-1] if _sequences else None
         if x.ndim > 2 or inside is None:

@@ -136,10 +136,15 @@ def _linear(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settin
     )
 
 
+def _same_element(role: str, decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> tuple[Named, Named]:
+    domain, codomain = one_element(role, domain, codomain, decl, scope)
+    if demand(role, "domain", "real", domain, decl.domain, decl, scope):
+        same_space(role, domain, codomain, decl, scope)
+    return domain, codomain
+
+
 def _norm(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
-    domain, codomain = one_element("norm", domain, codomain, decl, scope)
-    if demand("norm", "domain", "real", domain, decl.domain, decl, scope):
-        same_space("norm", domain, codomain, decl, scope)
+    domain, codomain = _same_element("norm", decl, domain, codomain, scope)
     return Norm(
         name=scope.owner,
         domain=domain,
@@ -151,9 +156,7 @@ def _norm(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings
 
 
 def _dropout(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
-    domain, codomain = one_element("dropout", domain, codomain, decl, scope)
-    if demand("dropout", "domain", "real", domain, decl.domain, decl, scope):
-        same_space("dropout", domain, codomain, decl, scope)
+    domain, codomain = _same_element("dropout", decl, domain, codomain, scope)
     return Dropout(
         name=scope.owner,
         domain=domain,

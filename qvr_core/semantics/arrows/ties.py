@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from qvr_core.semantics.arrows.arrow_names import arrow_of
 from qvr_core.semantics.language.family import Family
@@ -12,8 +13,28 @@ from qvr_core.semantics.types.codes import INVALID_OPTION
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.model.arrows import Damaged, Tie
 from qvr_core.semantics.types.spaces import Finite, Linear, Named, factors_of, is_finite, is_unknown, item_of, width
+from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.options import CallValue, Option, Word
+
+
+@immutable
+class _Matrix:
+    """The matrix of an arrow as `tie=` names it: what it reads and gives, and the fix that turns it round."""
+
+    arrow: str
+    transposed: bool
+    reads: Named
+    gives: Named
+    place: Span
+
+    @property
+    def written(self) -> str:
+        return f"transpose({self.arrow})" if self.transposed else self.arrow
+
+    def turned(self, scope: Scope) -> tuple[Fix, ...]:
+        text = self.arrow if self.transposed else f"transpose({self.arrow})"
+        return (Fix(f"Change to `{text}`", (Edit(scope.origin(self.place), text),)),)
 
 
 def read_tie(
@@ -28,32 +49,14 @@ def read_tie(
     head of `family` into `codomain` needs."""
     value = option.value
     assert value is not None
-    transposed = isinstance(value, CallValue)
     word = _argument(value) if isinstance(value, CallValue) else value
     if not isinstance(word, Word):
         scope.report(INVALID_OPTION, "`transpose` takes a linear map by its name: `tie=transpose(f)`", value.span)
         return None
-    name = Name(word.text, word.span)
-    if isinstance(arrow_of(name, scope), Damaged):
+    matrix = _matrix(word, isinstance(value, CallValue), value.span, scope)
+    if matrix is None or not _fits(matrix, family, domain, codomain, given, scope):
         return None
-    entry = scope.lookup(name.text)
-    problem = _unfit(entry)
-    if problem is None and transposed and isinstance(entry, ArrowEntry) and entry.role == "embed":
-        problem = f"the table `{name.text}` has a row for each element already"
-    if problem is not None:
-        fixes = ()
-        if transposed and problem.endswith("already"):
-            fixes = (Fix(f"Change to `{name.text}`", (Edit(scope.origin(value.span), name.text),)),)
-        scope.report(INVALID_OPTION, problem, word.span, _declared(name.text, scope), fixes)
-        return None
-    assert isinstance(entry, ArrowEntry)
-    reads, gives = entry.domain, entry.codomain
-    if transposed or entry.role == "embed":
-        reads, gives = gives, reads
-    written = f"transpose({name.text})" if transposed else name.text
-    if not _fits(written, reads, gives, domain, codomain, family, given, value.span, scope):
-        return None
-    return Tie(entry.name, transposed)
+    return Tie(matrix.arrow, matrix.transposed)
 
 
 def _argument(value: CallValue) -> object:
@@ -61,48 +64,49 @@ def _argument(value: CallValue) -> object:
     return None if only is None or only.key is not None else only.value
 
 
-def _unfit(entry: object) -> str | None:
-    """Why an arrow has no matrix to share."""
+def _matrix(word: Word, transposed: bool, place: Span, scope: Scope) -> _Matrix | None:
+    """The matrix of the arrow that a word names; None, reported, where it has none to share."""
+    if isinstance(arrow_of(Name(word.text, word.span), scope), Damaged):
+        return None
+    entry = scope.lookup(word.text)
     assert isinstance(entry, ArrowEntry)
-    what = f"`{entry.name}`"
+    what, table = f"`{entry.name}`", entry.role == "embed"
+    problem, fixes = None, ()
+    sides = (entry.codomain, entry.domain) if transposed or table else (entry.domain, entry.codomain)
+    matrix = _Matrix(entry.name, transposed, *sides, place)
     if entry.kind != "morphism" or entry.role not in ("embed", "linearmap"):
         said = f"role `{entry.role}`" if entry.kind == "morphism" else f"a {entry.kind}"
-        return f"`tie` names a morphism of role `embed` or `linear`, but {what} is {said}"
-    if entry.weights:
-        return f"the weights of {what} are latents with a prior, which a head does not share"
-    return None
+        problem = f"`tie` names a morphism of role `embed` or `linear`, but {what} is {said}"
+    elif entry.weights:
+        problem = f"the weights of {what} are latents with a prior, which a head does not share"
+    elif transposed and table:
+        problem, fixes = f"the table {what} has a row for each element already", matrix.turned(scope)
+    if problem is not None:
+        scope.report(INVALID_OPTION, problem, word.span, _declared(word.text, scope), fixes)
+        return None
+    return matrix
 
 
 def _fits(
-    written: str,
-    reads: Named,
-    gives: Named,
-    domain: Named,
-    codomain: Named,
-    family: Family | None,
-    given: Mapping[str, object],
-    place: Span,
-    scope: Scope,
+    matrix: _Matrix, family: Family | None, domain: Named, codomain: Named, given: Mapping[str, object], scope: Scope
 ) -> bool:
-    """Whether a matrix from `reads` to `gives` goes from `domain` to the parameters of the family."""
-    name = written.removeprefix("transpose(").removesuffix(")")
-    related = _declared(name, scope)
-    have, want = _size(gives), _parameters(family, codomain, given)
-    fixes = _other_way(written, reads, gives, domain, want, place, scope)
-    rows, columns = _size(reads), width(domain.space)
-    sizes = [have, want, rows, columns]
-    if any(not isinstance(size, int) for size in sizes):
-        return scope.require_fit(
-            reads, domain, place, INVALID_OPTION, f"the matrix of `{written}` reads", f"`{scope.owner}` reads", related
-        )
-    if (rows, have) == (columns, want):
+    """Whether a matrix goes from `domain` to the parameters of the family."""
+    related = _declared(matrix.arrow, scope)
+    have, want = (_size(matrix.reads), _size(matrix.gives)), (_size(domain), _parameters(family, codomain, given))
+    if None in (*have, *want):
+        reads = f"the matrix of `{matrix.written}` reads"
+        own = f"`{scope.owner}` reads"
+        return scope.require_fit(matrix.reads, domain, matrix.place, INVALID_OPTION, reads, own, related)
+    if have == want:
         return True
     drawn = f"a {family.name}" if family is not None else "a table"
     message = (
-        f"the matrix of `{written}` goes from {rows} numbers to {have}, but {drawn} over {show(codomain)} wants one "
-        f"from {columns} to {want}"
+        f"the matrix of `{matrix.written}` goes from {have[0]} numbers to {have[1]}, but {drawn} over {show(codomain)} "
+        f"wants one from {want[0]} to {want[1]}"
     )
-    scope.report(INVALID_OPTION, message, place, related, fixes)
+    a_table = is_finite(matrix.reads.space) or is_finite(matrix.gives.space)
+    fixes = matrix.turned(scope) if have[::-1] == want and not a_table else ()
+    scope.report(INVALID_OPTION, message, matrix.place, related, fixes)
     return False
 
 
@@ -111,35 +115,20 @@ def _size(side: Named) -> int | None:
     if is_unknown(side.space):
         return None
     if is_finite(side.space):
-        found = 1
-        for factor in factors_of(item_of(side.space)):
-            size = factor.size if isinstance(factor, Finite) else None
-            if not isinstance(size, int):
-                return None
-            found *= size
-        return found
+        sizes = [factor.size for factor in factors_of(item_of(side.space)) if isinstance(factor, Finite)]
+        return None if any(isinstance(size, Linear) for size in sizes) else prod(map(int, sizes))
     size = width(item_of(side.space))
     return None if isinstance(size, Linear) else int(size)
 
 
 def _parameters(family: Family | None, codomain: Named, given: Mapping[str, object]) -> int | None:
+    """Numbers that a head of a family makes of its input."""
     if family is None:
         return _size(codomain)
     try:
-        return raw_width(family, item_of(codomain.space), dict(given))
+        return raw_width(family, item_of(codomain.space), given)
     except (TypeError, ValueError):
         return None
-
-
-def _other_way(
-    written: str, reads: Named, gives: Named, domain: Named, want: int | None, place: Span, scope: Scope
-) -> tuple[Fix, ...]:
-    """The fix that turns the matrix round, where that fits."""
-    if is_finite(reads.space) or is_finite(gives.space) or (_size(gives), _size(reads)) != (_size(domain), want):
-        return ()
-    bare = written.removeprefix("transpose(").removesuffix(")")
-    text = bare if written != bare else f"transpose({bare})"
-    return (Fix(f"Change to `{text}`", (Edit(scope.origin(place), text),)),)
 
 
 def _declared(name: str, scope: Scope) -> tuple[Related, ...]:

@@ -14,13 +14,7 @@ from qvr_core import dsl
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, NUTSKernel, Predictive, trace
 from qvr_core.runtime.values.errors import InputProblem, MissingData
 
-
-@pytest.fixture(autouse=True)
-def _double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def terms(draw: str, options: str, y, plate: str = "N", **data) -> float:

@@ -36,12 +36,7 @@ A, AG, L, LG, B, V, VG = (
 X, Y = np.sort(_normals(4)), _normals(4)
 
 
-@pytest.fixture(autouse=True)
-def _double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def _solved(factor: Any, right: Any) -> Any:

@@ -22,12 +22,7 @@ POINTS = [(-1.0, 0.3), (-0.2, 0.9), (0.0, 1.4), (0.7, 2.2), (2.5, 3.0)]
 """Values of `m` and of one number that the program draws below it."""
 
 
-@pytest.fixture(autouse=True)
-def _double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def normal(m: float) -> float:

@@ -18,12 +18,7 @@ from qvr_core.runtime.families.on_spaces.ordered import ordered
 t = torch.tensor
 
 
-@pytest.fixture(autouse=True)
-def _double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 ORDINAL = """object Row : FinSet 200
