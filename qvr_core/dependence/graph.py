@@ -17,6 +17,7 @@ from qvr_core.semantics.types.model.expressions import (
     Function,
     Index,
     IndexValue,
+    Solve,
     ValueType,
     Window,
 )
@@ -277,6 +278,9 @@ def _reads(expr: Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]
         case FactorTable(indices=indices):
             for part in operands(expr):
                 yield from _reads(part, hidden | {name for name, _ in indices})
+        case Solve(names=names):
+            for part in operands(expr):
+                yield from _reads(part, hidden | set(names))
         case Function(parameter=parameter, body=body):
             yield from _reads(body, hidden | {parameter})
         case _:

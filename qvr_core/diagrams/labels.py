@@ -22,6 +22,7 @@ from qvr_core.semantics.types.model.expressions import (
     Matrix,
     Method,
     Scatter,
+    Solve,
     Window,
 )
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -97,6 +98,8 @@ def expression(expr: Expr, tightness: int = 0) -> str:
             return f"{expression(base, 9)}.{method}({listed(args)})"
         case ListOf(items=items):
             return f"[{listed(items)}]"
+        case Solve(function=function, initial=initial, arguments=given):
+            return f"solve({function}, {listed((initial, *given))})"
         case Function(parameter=parameter, body=body):
             return f"{parameter} -> {expression(body)}"
         case FactorTable(indices=indices):

@@ -25,6 +25,7 @@ from qvr_core.semantics.types.model.expressions import (
     Function,
     IndexValue,
     Matrix,
+    Solve,
     Window,
 )
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -383,6 +384,9 @@ def read(scope: Scope, expr: Expr, hidden: frozenset[str]) -> Iterator[End]:
             inner = hidden | {name for name, _ in indices}
             for part in operands(expr):
                 yield from read(scope, part, inner)
+        case Solve(names=names):
+            for part in operands(expr):
+                yield from read(scope, part, hidden | set(names))
         case Function(parameter=parameter, body=body):
             yield from read(scope, body, hidden | {parameter})
         case _:

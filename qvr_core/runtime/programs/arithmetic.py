@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.soundness import asked
-from qvr_core.runtime.programs import indexed
+from qvr_core.runtime.programs import equations, indexed
 from qvr_core.runtime.programs.deduction import ComposedDeduction
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.functions import function
@@ -37,6 +37,7 @@ from qvr_core.semantics.types.model.expressions import (
     Matrix,
     Method,
     Scatter,
+    Solve,
     TermValue,
     Window,
 )
@@ -102,6 +103,9 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             return _lambda(parameter, compile_expr(body, parts))
         case FactorTable():
             return _factor(expr, parts)
+        case Solve(rate=rate):
+            given = [compile_expr(value, parts) for value in (expr.initial, *expr.arguments, expr.start, expr.at)]
+            return equations.solution(expr, compile_expr(rate, parts), given)
         case DeductionRef(name=name):
             deduction = Cell(parts.deduction(name), False)
             return lambda frame: deduction

@@ -39,6 +39,7 @@ from qvr_core.semantics.types.model.expressions import (
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import (
     ARGUMENT_MISMATCH,
+    DIFFERENTIAL_EQUATION,
     FUNCTION_ARGUMENTS,
     NOT_A_VALUE,
     SAMPLED_IN_LET,
@@ -92,6 +93,9 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     elif isinstance(entry, FamilyEntry):
         arrow_of(expr.func, ctx.scope)
+    elif entry is None and name == "solve":
+        message = "`solve` is the whole right side of a `let` with indices: `let z[t : Time, a : State] = solve(…)`"
+        ctx.scope.report(DIFFERENTIAL_EQUATION, message, expr.func.span)
     elif entry is None:
         ctx.scope.unknown(expr.func, "function", (*BUILTINS, *candidates(ctx.bindings)))
     elif not isinstance(entry, DamagedEntry):

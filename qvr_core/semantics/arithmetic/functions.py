@@ -175,7 +175,7 @@ def check_function_call(expr: ArithCall, entry: FunctionEntry, ctx: StepContext,
     if ctx.scope.operations > MOST_OPERATIONS:
         return nothing
     defaults = [(p.name.text, p.default) for p in wanted if p.default is not None]
-    value = _expanded(expr, entry, values, weights, defaults, ctx, check)
+    value = expanded(expr, entry, values, weights, defaults, ctx, check)
     return nothing if value is None else value if isinstance(value, Function) else replace(value, origin=origin)
 
 
@@ -210,7 +210,7 @@ def _unknown_parameter(expr: ArithCall, key: Name, names: Sequence[str], ctx: St
     ctx.scope.report(FUNCTION_ARGUMENTS, message, key.span, fixes=fixes)
 
 
-def _expanded(
+def expanded(
     expr: ArithCall,
     entry: FunctionEntry,
     values: Mapping[str, Expr],

@@ -27,6 +27,7 @@ from qvr_core.semantics.types.model.expressions import (
     Index,
     IndexValue,
     ListOf,
+    Solve,
     Window,
 )
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Space, item_of
@@ -40,7 +41,7 @@ def range_of(expr: Expr, ctx: StepContext) -> Interval:
             return ANYTHING if isinstance(value, str) else i.exactly(value)
         case Bound(name=name):
             return _bound(name, ctx)
-        case Function():
+        case Function() | Solve():
             return _DOUBTFUL
         case _:
             inner = [range_of(operand, ctx) for operand in operands(expr)]

@@ -37,6 +37,7 @@ from qvr_core.semantics.programs.chains.first_elements import (
     unknown_binding,
 )
 from qvr_core.semantics.programs.chains.ragged import checked_lengths
+from qvr_core.semantics.programs.equations import check_solve, solve_call
 from qvr_core.semantics.programs.families.narrowed import family_on, narrowed
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
@@ -110,7 +111,7 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
         values: list[Expr] = []
         for at, (name, tree) in enumerate(zip(names, trees, strict=True)):
             with beginning(along.chain, counts[at] if counts else 0, ctx):
-                value = laid_out(check_arith(tree, ctx), along, ctx)
+                value = laid_out(_value(tree, along, ctx), along, ctx)
             values.append(value)
             if starts:
                 check_alike(name, starts[len(values) - 1], value, len(along.indices), recursive, ctx)
@@ -145,6 +146,11 @@ def _begun(names: Sequence[Name], counts: Sequence[int], along: Along, ctx: Step
         return [None] * len(names)
     at = along.indices.index(along.chain)
     return [Begun(at, count, count - min(counts)) for count in counts]
+
+
+def _value(tree: Arith, along: Along, ctx: StepContext) -> Expr:
+    call = solve_call(tree, ctx)
+    return check_arith(tree, ctx) if call is None else check_solve(call, along, ctx)
 
 
 def _above(at: int, names: Sequence[Name]) -> set[str]:

@@ -47,6 +47,9 @@ AXES_MISMATCH = Code("axes-mismatch", _ERROR, "Two values run over different set
 DUPLICATE_AXIS = Code("duplicate-axis", _ERROR, "A set is an axis twice, and an operation would have to guess which.")
 ARITHMETIC_MISMATCH = Code("arithmetic-mismatch", _ERROR, "The shapes of two values do not go together.")
 FUNCTION_ARGUMENTS = Code("function-arguments", _ERROR, "A function is called with the wrong arguments.")
+DIFFERENTIAL_EQUATION = Code(
+    "differential-equation", _ERROR, "A call of `solve` does not say what the differential equation is."
+)
 SAMPLED_IN_LET = Code("sampled-in-let", _ERROR, "Arithmetic calls a sampled arrow or a family.")
 NOT_A_VALUE = Code("not-a-value", _ERROR, "The name stands for something that is no value.")
 FUTURE_SHIFT = Code("future-shift", _ERROR, "An element reads one that comes later.")

@@ -64,6 +64,7 @@ from qvr_core.semantics.types.model.expressions import (
     Matrix,
     Method,
     Scatter,
+    Solve,
     TermValue,
     Window,
 )
@@ -138,6 +139,8 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return (body,)
         case FactorTable(body=body, cases=cases):
             return (*((body,) if body is not None else ()), *(value for _, value in cases))
+        case Solve(rate=rate, initial=initial, arguments=given, start=start, at=at):
+            return (initial, *given, start, at, rate)
         case Matrix() | TermValue() | DeductionRef():
             return ()
 

@@ -194,6 +194,32 @@ class FactorTable(ExprBase):
 
 
 @immutable_by_name
+class Solve(ExprBase):
+    """`solve(f, z0, …, start=, at=)`: the solution of dz/dt = f(t, z, …) at the times `at`.
+
+    Each value has the axes of all plates of equations in front (length 1 where it lacks one); behind them `at` has that
+    of the times, `initial` that of the state where it is a vector, `start` none.  The result has plates, times, state.
+    `rate` reads `names`: the time, the state and the arguments, which no program can call so.
+    """
+
+    function: str
+    names: tuple[str, ...]
+    rate: Expr
+    initial: Expr
+    arguments: tuple[Expr, ...]
+    start: Expr
+    at: Expr
+    plates: int
+    method: str
+    relative: float
+    absolute: float
+    steps: int
+    """Of `rk4`, between two times."""
+    most: int
+    """Of the other methods, between two times."""
+
+
+@immutable_by_name
 class TermValue(ExprBase):
     """A term of a deduction (`chart.weight(span(0, 2, S))`), as text."""
 
@@ -202,5 +228,5 @@ class TermValue(ExprBase):
 
 Expr = (
     Constant | Bound | Data | Matrix | Apply | Builtin | Index | IndexValue | Window | Contract | Scatter | Arrange
-    | FieldOf | Method | ListOf | Function | FactorTable | TermValue | DeductionRef
+    | FieldOf | Method | ListOf | Function | FactorTable | Solve | TermValue | DeductionRef
 )  # fmt: skip

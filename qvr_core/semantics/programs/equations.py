@@ -1,0 +1,128 @@
+"""`let z[t : Time, a : S] = solve(f, z0, …, start=, at=)`: a differential equation at given times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, with_axes
+from qvr_core.semantics.arithmetic.functions import expanded
+from qvr_core.semantics.programs.chains.along import Along, laid_out
+from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.scope.scope import FunctionEntry
+from qvr_core.semantics.types.axes import indexed, set_of
+from qvr_core.semantics.types.model.expressions import Bound, Expr, Solve, ValueType
+from qvr_core.semantics.types.program_codes import DIFFERENTIAL_EQUATION
+from qvr_core.semantics.types.spaces import REAL_LINE, Unknown
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Literal, ParenArith, Variable
+from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
+from qvr_core.syntax.tree.names import Span
+
+OPTIONS = ("start", "at", "method", "steps")
+
+
+def solve_call(tree: Arith, ctx: StepContext) -> ArithCall | None:
+    """The call of `solve` that is the whole right side of a step; a `solve` of the file's own is another."""
+    while isinstance(tree, ParenArith):
+        tree = tree.inner
+    own = isinstance(tree, ArithCall) and (ctx.scope.lookup("solve") is not None or ctx.find("solve") is not None)
+    return tree if isinstance(tree, ArithCall) and tree.func.text == "solve" and not own else None
+
+
+def check_solve(call: ArithCall, along: Along, ctx: StepContext) -> Expr:
+    """The solution over the indices of the step; reports what is wrong at its token."""
+    return _checked(call, along, ctx) or Bound(
+        type=ValueType(Unknown()), origin=ctx.scope.origin(call.span), name="solve"
+    )
+
+
+def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
+    def wrong(message: str, span: Span) -> None:
+        ctx.scope.report(DIFFERENTIAL_EQUATION, message, span)
+
+    keyed: dict[str, ArithArg] = {arg.key.text: arg for arg in call.args if arg.key is not None}
+    given = [arg.value for arg in call.args if arg.key is None]
+    for name, arg in keyed.items():
+        if name not in OPTIONS:
+            return wrong(f"`solve` has no option `{name}`; it has {', '.join(OPTIONS)}", arg.span)
+    missing = [name for name in ("start", "at") if name not in keyed]
+    if missing or len(given) < 2:
+        return wrong("`solve` is called as `solve(f, z0, …, start=…, at=…, method=rk4)`", call.func.span)
+    function = given[0]
+    entry = ctx.scope.lookup(function.name.text) if isinstance(function, Variable) else None
+    if not isinstance(function, Variable) or not isinstance(entry, FunctionEntry):
+        return wrong("the derivative is a function of the file: `def f(t, z, …) = …`", function.span)
+    method = keyed["method"].value if "method" in keyed else None
+    if not isinstance(method, Variable) or method.name.text != "rk4":
+        place = call.func.span if method is None else method.span
+        return wrong("only `method=rk4` is there: adaptive methods are not built yet", place)
+    steps = keyed["steps"].value if "steps" in keyed else None
+    if steps is not None and not (isinstance(steps, Literal) and isinstance(steps.value, int) and steps.value > 0):
+        return wrong("`steps` is a whole number from 1: how often rk4 steps between two times", steps.span)
+    node = entry.statement.header.unit.node
+    assert isinstance(node, DefDecl | DefHeader)
+    parameters = [one.name.text for one in node.parameters]
+    if len(parameters) != len(given):
+        takes = f"`{entry.name}` takes {len(parameters)} values, and is given t, z and {len(given) - 2} more"
+        return wrong(takes, function.span)
+
+    at = check_arith(keyed["at"].value, ctx)
+    sets = {set_of(one.axis): one for one in along.indices}
+    names = [name for _, name in axes(at.type) or []]
+    time = next((sets[set_of(name)] for name in reversed(names) if name is not None and set_of(name) in sets), None)
+    if time is None:
+        return wrong("`at` runs over no set that an index of this step runs over", keyed["at"].value.span)
+    values = [check_arith(tree, ctx) for tree in (*given[1:], keyed["start"].value)]
+    used = {name for value in values for _, name in axes(value.type) or [] if name is not None and indexed(name)}
+    if time.axis in used:
+        return wrong(f"an argument of an equation does not vary along `{time.name}`: f is given the time", call.span)
+    state = [axis for axis in axes(values[0].type) or [] if axis[1] is None or not indexed(axis[1])]
+    others = [one for one in along.indices if one is not time and one.axis not in used]
+    if len(state) > 1 or (not state and others) or (state and len(others) != 1):
+        return wrong("the state has one index of the step at most, and z0 runs over its set", given[1].span)
+    named = state[0][1] if state else None
+    if named is not None and named != set_of(others[0].axis):
+        return wrong(f"z0 runs over {named}, `{others[0].name}` over {others[0].named.written}", given[1].span)
+    plates = Along(tuple(one for one in along.indices if one is not time and one not in others), None, 0)
+    values = [laid_out(value, plates, ctx) for value in values]
+    front = [at_axis(names, one.axis) for one in plates.indices]
+    at = replace(at, type=at.type) if not front else laid_out(at, plates, ctx)
+    state_axes: list[Axis] = [(one.space.size if one.space else None, set_of(one.axis)) for one in others]
+    kinds = [SCALAR, with_axes(state_axes, REAL_LINE, like=())] + [_alone(one, len(front)) for one in values[1:-1]]
+    inner = {
+        name: Bound(type=kind, origin=ctx.scope.origin(function.span), name=f"{entry.name}:{name}")
+        for name, kind in zip(parameters, kinds, strict=True)
+    }
+    kept, ctx.indices = ctx.indices, {}
+    rate = expanded(replace(call, func=function.name), entry, inner, {}, (), ctx, check_arith)
+    ctx.indices = kept
+    if rate is None:
+        return None
+    made = axes(rate.type)
+    if (
+        made is None
+        or len(made) != len(state_axes)
+        or any(
+            isinstance(one[0], int) and isinstance(two[0], int) and int(one[0]) != int(two[0])
+            for one, two in zip(made, state_axes, strict=False)
+        )
+    ):
+        return wrong(f"`{entry.name}` gives another number of derivatives than the state has numbers", function.span)
+    times: list[Axis] = [(None if time.space is None else time.space.size, time.axis)]
+    whole = [*plates.axes, *times, *((one.space.size if one.space else None, one.axis) for one in others)]
+    return Solve(
+        type=with_axes(whole, REAL_LINE, like=()), origin=ctx.scope.origin(call.span), function=entry.name,
+        names=tuple(one.name for one in inner.values()), rate=rate, initial=values[0], arguments=tuple(values[1:-1]),
+        start=values[-1], at=at, plates=len(front), method="rk4", relative=0.0, absolute=0.0,
+        steps=steps.value if isinstance(steps, Literal) and isinstance(steps.value, int) else 1, most=0,
+    )  # fmt: skip
+
+
+def at_axis(names: list[str | None], axis: str) -> int | None:
+    """The place of an axis among those of `at`."""
+    return names.index(axis) if axis in names else None
+
+
+def _alone(value: Expr, plates: int) -> ValueType:
+    """The type of an argument for one equation."""
+    return with_axes((axes(value.type) or [])[plates:], REAL_LINE, like=())
