@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.soundness import asked
-from qvr_core.runtime.programs import equations, indexed
+from qvr_core.runtime.programs import indexed
+from qvr_core.runtime.programs.chains import equations
 from qvr_core.runtime.programs.deduction import ComposedDeduction
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.functions import function

@@ -84,6 +84,10 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
     builtin = BUILTINS.get(name)
     if builtin is not None:
         return check_builtin(builtin, expr, ctx, check)
+    if name == "solve" and binding is None and entry is None:
+        message = "`solve` is the whole right side of a `let` with indices: `let z[t : Time, a : State] = solve(…)`"
+        ctx.scope.report(DIFFERENTIAL_EQUATION, message, expr.func.span)
+        return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=name, args=())
     args = tuple(check(arg.value, ctx) for arg in expr.args)
     if binding is not None:
         if binding.kind != "damaged":
@@ -93,9 +97,6 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))
     elif isinstance(entry, FamilyEntry):
         arrow_of(expr.func, ctx.scope)
-    elif entry is None and name == "solve":
-        message = "`solve` is the whole right side of a `let` with indices: `let z[t : Time, a : State] = solve(…)`"
-        ctx.scope.report(DIFFERENTIAL_EQUATION, message, expr.func.span)
     elif entry is None:
         ctx.scope.unknown(expr.func, "function", (*BUILTINS, *candidates(ctx.bindings)))
     elif not isinstance(entry, DamagedEntry):

@@ -24,6 +24,7 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.programs.ascriptions import ascribe, ascribe_elements, plates_over
 from qvr_core.semantics.programs.chains.along import Along, along_of, laid_out, outside, outside_of
 from qvr_core.semantics.programs.chains.entries import by_entry, other_count, start_by_entry
+from qvr_core.semantics.programs.chains.equations import check_solve, solve_call
 from qvr_core.semantics.programs.chains.first_elements import (
     check_first,
     check_start,
@@ -37,7 +38,6 @@ from qvr_core.semantics.programs.chains.first_elements import (
     unknown_binding,
 )
 from qvr_core.semantics.programs.chains.ragged import checked_lengths
-from qvr_core.semantics.programs.equations import check_solve, solve_call
 from qvr_core.semantics.programs.families.narrowed import family_on, narrowed
 from qvr_core.semantics.programs.family_draws import check_family
 from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes

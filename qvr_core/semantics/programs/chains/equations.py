@@ -73,6 +73,9 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
     if time is None:
         return wrong("`at` runs over no set that an index of this step runs over", keyed["at"].value.span)
     values = [check_arith(tree, ctx) for tree in (*given[1:], keyed["start"].value)]
+    for value, tree in zip((*values, at), (*given[1:], keyed["start"].value, keyed["at"].value), strict=True):
+        if axes(value.type) is None:
+            return wrong("nothing says what this runs over: declare it, `data … : …`", tree.span)
     used = {name for value in values for _, name in axes(value.type) or [] if name is not None and indexed(name)}
     if time.axis in used:
         return wrong(f"an argument of an equation does not vary along `{time.name}`: f is given the time", call.span)
@@ -85,10 +88,11 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
         return wrong(f"z0 runs over {named}, `{others[0].name}` over {others[0].named.written}", given[1].span)
     plates = Along(tuple(one for one in along.indices if one is not time and one not in others), None, 0)
     values = [laid_out(value, plates, ctx) for value in values]
-    front = [at_axis(names, one.axis) for one in plates.indices]
-    at = replace(at, type=at.type) if not front else laid_out(at, plates, ctx)
+    at = laid_out(at, plates, ctx)
     state_axes: list[Axis] = [(one.space.size if one.space else None, set_of(one.axis)) for one in others]
-    kinds = [SCALAR, with_axes(state_axes, REAL_LINE, like=())] + [_alone(one, len(front)) for one in values[1:-1]]
+    kinds = [SCALAR, with_axes(state_axes, REAL_LINE, like=())] + [
+        _alone(one, len(plates.indices)) for one in values[1:-1]
+    ]
     inner = {
         name: Bound(type=kind, origin=ctx.scope.origin(function.span), name=f"{entry.name}:{name}")
         for name, kind in zip(parameters, kinds, strict=True)
@@ -111,16 +115,22 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
     times: list[Axis] = [(None if time.space is None else time.space.size, time.axis)]
     whole = [*plates.axes, *times, *((one.space.size if one.space else None, one.axis) for one in others)]
     return Solve(
-        type=with_axes(whole, REAL_LINE, like=()), origin=ctx.scope.origin(call.span), function=entry.name,
-        names=tuple(one.name for one in inner.values()), rate=rate, initial=values[0], arguments=tuple(values[1:-1]),
-        start=values[-1], at=at, plates=len(front), method="rk4", relative=0.0, absolute=0.0,
-        steps=steps.value if isinstance(steps, Literal) and isinstance(steps.value, int) else 1, most=0,
-    )  # fmt: skip
-
-
-def at_axis(names: list[str | None], axis: str) -> int | None:
-    """The place of an axis among those of `at`."""
-    return names.index(axis) if axis in names else None
+        type=with_axes(whole, REAL_LINE, like=[value.type for value in (*values, at)]),
+        origin=ctx.scope.origin(call.span),
+        function=entry.name,
+        names=tuple(one.name for one in inner.values()),
+        rate=rate,
+        initial=values[0],
+        arguments=tuple(values[1:-1]),
+        start=values[-1],
+        at=at,
+        plates=len(plates.indices),
+        method="rk4",
+        relative=0.0,
+        absolute=0.0,
+        steps=steps.value if isinstance(steps, Literal) and isinstance(steps.value, int) else 1,
+        most=0,
+    )
 
 
 def _alone(value: Expr, plates: int) -> ValueType:
