@@ -45,7 +45,7 @@ def informative(column: Column, hits: Values, trials: Values, offset: Values) ->
     known = np.isfinite(hits + trials + offset)
 
     def added_up(values: Values) -> Values:
-        return np.bincount(level[known], values[known], len(numbers))
+        return np.bincount(level[known], values[known], len(numbers)).astype(np.float64)
 
     rows, count = added_up(np.ones(len(level))), added_up(trials)
     if len(numbers) < 3 or (rows == 0).any():

@@ -116,7 +116,8 @@ def _size(side: Named) -> int | None:
         return None
     if is_finite(side.space):
         sizes = [factor.size for factor in factors_of(item_of(side.space)) if isinstance(factor, Finite)]
-        return None if any(isinstance(size, Linear) for size in sizes) else prod(map(int, sizes))
+        known = [size for size in sizes if isinstance(size, int)]
+        return prod(known) if len(known) == len(sizes) else None
     size = width(item_of(side.space))
     return None if isinstance(size, Linear) else int(size)
 
