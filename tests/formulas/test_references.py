@@ -1,5 +1,4 @@
-"""Posteriors of formulas with group effects, splines, ordinal and hurdle outcomes against NumPyro's, by
-`numpyro_references.py`."""
+"""Posteriors of twenty formulas, of a kind each, against NumPyro's, by `numpyro_references.py`."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from qvr_core.cli import app
 from qvr_core.runs.record.protocol import Finished
 from qvr_core.runs.record.store import RunStore
 from tests.formulas import table
+from tests.formulas.test_formulas import formulas
 
 REFERENCES: dict[str, dict[str, list[float]]] = json.loads(
     Path(__file__).with_name("references.json").read_text(encoding="utf-8")
@@ -21,8 +21,22 @@ FAMILIES = {
     "visits ~ 1 + offset(log(expo)) + (1 | g)": "poisson",
     "rating ~ x + f": "cumulative",
     "rain ~ x + (1 | g)": "hurdle_gamma",
+    "stay | cens(dead) ~ x + f": "weibull",
+    "share ~ x + (1 | g), phi ~ sex": "beta",
+    "visits ~ f + offset(log(expo))": "negbinomial",
+    "visits ~ x": "zero_inflated_poisson",
+    "choice ~ x": "categorical",
+    "y ~ x + z": "student",
+    "stay ~ log(income) + (1 | g)": "gamma",
+    "stay ~ treated + (1 | g)": "exponential",
 }
 NAMES = {"b_f[0]": "b_f[b]", "b_f[1]": "b_f[c]"}
+
+
+def test_twenty_formulas_of_the_hundred_are_compared() -> None:
+    listed = {row["formula"]: row["family"] for row in formulas()}
+    assert len(REFERENCES) == 20
+    assert {one: FAMILIES.get(one, "") for one in REFERENCES} == {one: listed[one] for one in REFERENCES}
 
 
 @pytest.mark.statistical
