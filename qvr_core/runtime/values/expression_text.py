@@ -81,8 +81,9 @@ def _text(expr: Expr) -> tuple[str, int]:
             return f"sum({' * '.join(_inside(one, _PRODUCT) for one in factors)})", _ATOM
         case Scatter(body=body, index=index):
             return f"sum({text(body)} by {text(index)})", _ATOM
-        case Solve(function=function, initial=initial, arguments=given, at=at):
-            return f"solve({function}, {', '.join(map(text, (initial, *given)))}, at={text(at)})", _ATOM
+        case Solve(function=function, initial=initial, arguments=given, start=start, at=at):
+            values = ", ".join(map(text, (initial, *given)))
+            return f"solve({function}, {values}, start={text(start)}, at={text(at)})", _ATOM
         case Function(parameter=name, body=body):
             return f"{name} -> {text(body)}", _LOOSEST
         case FactorTable(indices=indices, body=body, cases=cases):

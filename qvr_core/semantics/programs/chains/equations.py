@@ -19,6 +19,8 @@ from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 from qvr_core.syntax.tree.names import Span
 
 OPTIONS = ("start", "at", "method", "steps")
+MOST_STEPS = 10_000
+"""Between two times: each is a turn of a loop, whose states are kept for the gradient."""
 
 
 def solve_call(tree: Arith, ctx: StepContext) -> ArithCall | None:
@@ -57,8 +59,12 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
         place = call.func.span if method is None else method.span
         return wrong("only `method=rk4` is there: adaptive methods are not built yet", place)
     steps = keyed["steps"].value if "steps" in keyed else None
-    if steps is not None and not (isinstance(steps, Literal) and isinstance(steps.value, int) and steps.value > 0):
-        return wrong("`steps` is a whole number from 1: how often rk4 steps between two times", steps.span)
+    if steps is not None and not (
+        isinstance(steps, Literal) and isinstance(steps.value, int) and 1 <= steps.value <= MOST_STEPS
+    ):
+        return wrong(
+            f"`steps` is a whole number from 1 to {MOST_STEPS}: how often rk4 steps between two times", steps.span
+        )
     node = entry.statement.header.unit.node
     assert isinstance(node, DefDecl | DefHeader)
     parameters = [one.name.text for one in node.parameters]
@@ -125,11 +131,7 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
         start=values[-1],
         at=at,
         plates=len(plates.indices),
-        method="rk4",
-        relative=0.0,
-        absolute=0.0,
         steps=steps.value if isinstance(steps, Literal) and isinstance(steps.value, int) else 1,
-        most=0,
     )
 
 

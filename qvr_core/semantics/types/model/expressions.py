@@ -210,13 +210,8 @@ class Solve(ExprBase):
     start: Expr
     at: Expr
     plates: int
-    method: str
-    relative: float
-    absolute: float
     steps: int
-    """Of `rk4`, between two times."""
-    most: int
-    """Of the other methods, between two times."""
+    """Between two times."""
 
 
 @immutable_by_name
