@@ -42,9 +42,9 @@ syntax keyword qvrBuiltin contained sum mean prod std var median max min norm an
 syntax keyword qvrBuiltin contained cumprod logcumsumexp sort argsort flip normalize softplus elu celu leaky_relu hardtanh
 syntax keyword qvrBuiltin contained hardshrink softshrink clamp layer_norm where concat chunk dot matmul mv mm bmm outer
 syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet matrix_exp solve_triangular
-syntax keyword qvrBuiltin contained cumulative_trapezoid eye zeros ones zeros_like ones_like full_like arange linspace one_hot
-syntax keyword qvrBuiltin contained tril triu unsqueeze squeeze reshape flatten roll diff size numel detach parse compose cat
-syntax keyword qvrBuiltin contained clip expit inv_logit true_divide
+syntax keyword qvrBuiltin contained cumulative_trapezoid bspline hsgp eye zeros ones zeros_like ones_like full_like arange
+syntax keyword qvrBuiltin contained linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff size numel detach
+syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit true_divide
 syntax keyword qvrRole contained kernel embed linear norm dropout attention position latent observed discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim prior tie bias replicate rank init p once heads causal
 syntax keyword qvrOption contained dropout max_length bins total components low high over iid_over via mask weight at

@@ -177,3 +177,14 @@ def test_an_observed_column_that_another_step_reads_is_used(folder: Path) -> Non
     assert "not in" not in said
     write("new.csv", x=NEXT)
     assert "`m` is not in new.csv: what reads it reads a draw of it" in predicted("new.csv")[1]
+
+
+def test_a_basis_that_new_rows_would_change_is_refused(folder: Path) -> None:
+    lines = ["object Month : FinSet _", "object Wave : FinSet 3", "program p : Month -> Month"]
+    lines += ["    data promo, sales : Month", "    sample b[j : Wave] <- Normal(0.0, 1.0)"]
+    lines += ["    let (phi, omega) = hsgp(promo, m=3, c=1.5)"]
+    lines += ["    observe sales[t : Month] <- Normal(sum(phi[t, j] * b[j] for j : Wave), 1.0)", "    return b"]
+    fit("\n".join(lines) + "\n")
+    found = qvr("sample", "p", "--data", "csv:later.csv")
+    assert found.exit_code == 1
+    assert "`hsgp` makes its basis by the range of its numbers, and that of new rows is another" in found.output

@@ -167,7 +167,25 @@ def limited(name: str, options: Mapping[str, str], known: Iterable[str]) -> tupl
     return f"object Row : FinSet 4\nprogram {name} : Row -> Row\n" + "".join(f"    {line}\n" for line in lines), data
 
 
-CASES = ("families", "others", "tricky", "partial", "chains", "ragged", "limits", "bounds")
+# Bases of functions, of data and of what is drawn, outside of the knots and on them.
+BASES = """object Row : FinSet 4
+object Basis : FinSet 5
+object Wave : FinSet 3
+program bases : Row -> Row
+    data x, y, v, o : Row
+    sample m <- Normal(0.0, 1.0)
+    sample w : Basis <- Normal(0.0, 1.0)
+    sample u : Wave <- Normal(0.0, 1.0)
+    let s = bspline(x, knots=[0.05, 0.3, 0.7], degree=3)
+    let (phi, omega) = hsgp(x, m=3, c=1.3)
+    let (psi, nu) = hsgp(exp(m * x), m=3, c=2)
+    observe y[i : Row] <- Normal(sum(s[i, b] * w[b] for b : Basis), 1.0)
+    let t[i : Row] = bspline(x[i] + m, [0, 0.4, 1], 1)
+    observe v[i : Row] <- Normal(sum(t[i, j] * u[j] for j : Wave), 0.5)
+    observe o[i : Row] <- Normal(sum(phi[i, j] * exp(-m * omega[j]) * u[j] + psi[i, j] * nu[j] for j : Wave), 0.7)
+    return m
+"""
+CASES = ("families", "others", "bases", "tricky", "partial", "chains", "ragged", "limits", "bounds")
 """The programs of this file."""
 
 LIMITS = {
@@ -209,6 +227,8 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         numbers = {"y": [0.2, 1.5, -0.3, 0.9], "x": [0.05, 0.2, 0.7, 0.9]}
         grouped = {**numbers, "o": [0.3, 0.8, -1.0, 0.4], "g": [1, 0, 1, 1]}
         write_case(folder, "tricky", target, TRICKY, grouped, {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6], "e": [0.7, -1.1]})
+        drawn = {"m": 0.35, "w": [0.4, -1.0, 0.3, 0.8, 1.2], "u": [0.7, -0.6, 0.2]}
+        write_case(folder, "bases", target, BASES, {**numbers, "v": numbers["y"], "o": numbers["x"]}, drawn)
         tables = {"z": [[0.1, 0.2], [0.9, -0.4], [1.2, 0.3], [0.0, 2.0]]}
         tables["h"] = [[0.1, 0.9], [0.5, 0.6], [0.8, 0.3], [0.2, 0.4]]
         others = {"w": [0.5, 2.0, 0.0, 1.5], "late": [0.0, 1.0, 1.0, 0.0], "keep": [1, 0, 1, 1]}

@@ -56,3 +56,6 @@ REDUCTIONS = frozenset(name for name, function in BUILTINS.items() if function.a
 
 INFIX = {name: "**" if sign == "^" else sign for sign, name in OPERATORS.items()}
 ARITHMETIC = ("add", "sub", "mul", "div", "pow")
+
+BASES = ("bspline", "hsgp", "hsgp_frequencies")
+"""Bases of functions: helpers that take plain numbers beside arrays."""

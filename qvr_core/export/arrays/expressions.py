@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from qvr_core.export.arrays.dialect import ARITHMETIC, INFIX, REDUCTIONS, Dialect
+from qvr_core.export.arrays.dialect import ARITHMETIC, BASES, INFIX, REDUCTIONS, Dialect
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of
 from qvr_core.export.refusals import Refused
@@ -148,7 +148,8 @@ class Expressions:
                 arguments[0] = self.compared("ne", self.dialect.number.format(f"1.0 * {arguments[0]}"), "0")
             return self.template(self.dialect.where, *arguments)
         template = self.dialect.functions.get(function)
-        if template is None or (expr.keywords and function not in REDUCTIONS):
+        named = {key: self.text(value) for key, value in expr.keywords} if template and function in BASES else {}
+        if template is None or (expr.keywords and not named and function not in REDUCTIONS):
             raise self.refused(expr, f"`{expr.function}`")
         if function in REDUCTIONS:
             return self._reduction(expr, template, arguments)
@@ -156,7 +157,10 @@ class Expressions:
             self.dialect.number.format(argument) if is_constant(arg) else argument
             for arg, argument in zip(expr.args, arguments, strict=True)
         ]
-        return self.template(template, *arguments)
+        if named and len(arguments) > 1:
+            knots = expr.args[1].items if isinstance(expr.args[1], ListOf) else ()
+            arguments[1] = f"[{', '.join(map(self.text, knots))}]"
+        return self.template(template, *arguments, **named)
 
     @staticmethod
     def number(expr: Expr, text: str) -> str:

@@ -176,11 +176,11 @@ class Steps(ABC):
     def _let(self, step: LetModel) -> None:
         indexed = step.indexed
         if indexed is None or not any(index.lag for index in indexed.indices):
-            if len(step.names) != 1:
+            if len(step.names) != 1 and indexed is None:
                 raise Refused(step.origin, "a `let` of several names is not exported", "write one `let` for each")
-            value = step.value if indexed is None else indexed.values[0]
-            text = self.expressions.number(value, self.expressions.text(value))
-            self.keep(step.names[0], text, derived=step.names[0] in self.reading.derived)
+            for name, value in zip(step.names, (step.value,) if indexed is None else indexed.values, strict=True):
+                text = self.expressions.number(value, self.expressions.text(value))
+                self.keep(name, text, derived=name in self.reading.derived)
             return
         if len(indexed.indices) != 1:
             raise Refused(step.origin, f"`{step.names[0]}`: a recursion over several indices is not exported")

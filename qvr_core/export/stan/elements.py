@@ -29,7 +29,7 @@ from qvr_core.export.stan.places import (
 )
 from qvr_core.export.stan.shapes import Shapes
 from qvr_core.export.stan.stan_names import identifier
-from qvr_core.export.stan.tables import ALONG, FUNCTIONS, HELPERS, REDUCED
+from qvr_core.export.stan.tables import ALONG, BASES, FUNCTIONS, HELPERS, REDUCED
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.types.model.expressions import (
     Apply,
@@ -218,6 +218,8 @@ class Elements:
             return self._reduced(expr, function, at)
         if function in ALONG:
             return self._along(expr, function, at)
+        if function in BASES:
+            return self._basis(expr, function, at)
         if expr.keywords:
             raise self.shapes.refused(expr, f"`{expr.function}` with options")
         if function in ("zeros", "ones"):
@@ -273,6 +275,24 @@ class Elements:
         axis, size = self.shapes.axis(expr), self.shapes.of(value)
         made = ALONG[function].format(self.row(value, (*at[:axis], ALL, *at[axis + 1 :]), size[axis]))
         return Text(made if at[axis] == ALL else f"{made}[{at[axis]}]")
+
+    def _basis(self, expr: Builtin, function: str, at: Places) -> Text:
+        """A function of a basis at a number."""
+        if ALL in at:
+            raise self.shapes.refused(expr, "a whole row of this")
+        value = expr.args[0]
+        options = {name: self.text(one) for name, one in expr.keywords}
+        self.used |= {function, *(("hsgp_frequencies",) if function == "hsgp" else ())}
+        x = "" if function == "hsgp_frequencies" else f"{self.text(value, at[:-1])}, "
+        place = at[-1]
+        if function == "bspline":
+            knots = self.row(expr.args[1], (ALL,), *self.shapes.of(expr.args[1]))
+            return Text(f"bspline({x}{place}, {knots}, {options['degree']})")
+        sizes = self.shapes.of(value)
+        if len(sizes) != 1:
+            raise self.shapes.refused(expr, "the range of a value with several axes")
+        row = self.row(value, (ALL,), sizes[0])
+        return Text(f"{function}({x}{place}, min({row}), max({row}), {options['c']})")
 
     # ------------------------------------------------------------ rows and sums
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of
 from qvr_core.export.refusals import Refused
-from qvr_core.export.stan.tables import REDUCED
+from qvr_core.export.stan.tables import BASES, REDUCED
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
 from qvr_core.semantics.types.model.arrows import LinearMap, Ref
 from qvr_core.semantics.types.model.expressions import (
@@ -138,6 +138,9 @@ class Shapes:
             return tuple(sizes)
         if function == "size":
             return ()
+        if function in BASES:
+            axes = () if function == "hsgp_frequencies" else self.of(expr.args[0])
+            return (*axes, columns(expr))
         return broadcast([self.of(arg) for arg in expr.args])
 
     def stated(self, expr: Expr) -> str:
@@ -227,6 +230,14 @@ class Shapes:
                 return self.is_code(left) and self.is_whole(right) and not self.is_code(right)
             case _:
                 return False
+
+
+def columns(expr: Builtin) -> str:
+    """How many functions a basis has."""
+    options = {name: getattr(value, "value", 0) for name, value in expr.keywords}
+    if expr.function != "bspline":
+        return str(options["m"])
+    return str(len(getattr(expr.args[1], "items", ())) + options["degree"] - 1)
 
 
 def broadcast(all_: Sequence[Sizes]) -> Sizes:

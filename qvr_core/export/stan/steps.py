@@ -19,7 +19,7 @@ from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Bound, Builtin
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
     IndexedValue,
@@ -91,10 +91,13 @@ class Steps:
         if indexed is not None and any(index.lag for index in indexed.indices):
             lines += self._recursion(step, indexed)
             return
-        if len(step.names) != 1:
+        if len(step.names) != 1 and indexed is None:
             raise Refused(step.origin, "a `let` of several names is not exported", "write one `let` for each")
-        (own,) = step.names
-        value = step.value if indexed is None else indexed.values[0]
+        for own, value in zip(step.names, (step.value,) if indexed is None else indexed.values, strict=True):
+            self._value(own, value, indexed, lines, derived=derived)
+
+    def _value(self, own: str, value: Expr, indexed: IndexedValue | None, lines: list[str], *, derived: bool) -> None:
+        """One name of a let."""
         name, sizes = self.names[own], self.shapes.of(value)
         if indexed is not None:
             of_index = self.shapes.texts([getattr(index.space, "size", 1) for index in indexed.indices])

@@ -92,6 +92,39 @@ HELPERS = {
     return p > 1e-300 ? log(p) : log(1e-300);
   }
 """,
+    "bspline": """  // at x, the B-spline j of a degree on knots whose ends stand there once
+  real bspline(real x, int j, vector knots, int degree) {
+    int n = num_elements(knots);
+    vector[degree + 1] b;
+    for (i in 0 : degree) {
+      real low = knots[min(max(j + i - degree, 1), n)];
+      real high = knots[min(max(j + i + 1 - degree, 1), n)];
+      b[i + 1] = low < high && low <= x && (x < high || (x == high && high == knots[n]));
+    }
+    for (order in 1 : degree) {
+      for (i in 0 : degree - order) {
+        real low = knots[min(max(j + i - degree, 1), n)];
+        real after = knots[min(max(j + i + 1 - degree, 1), n)];
+        real before = knots[min(max(j + i + order - degree, 1), n)];
+        real high = knots[min(max(j + i + order + 1 - degree, 1), n)];
+        b[i + 1] = (low < before ? (x - low) / (before - low) * b[i + 1] : 0)
+                   + (after < high ? (high - x) / (high - after) * b[i + 2] : 0);
+      }
+    }
+    return b[1];
+  }
+""",
+    "hsgp": """  // at x, function j of the basis of a Gaussian process on c times the range from low to high
+  real hsgp(real x, int j, real low, real high, real c) {
+    real half = 0.5 * c * (high - low);
+    return sin(hsgp_frequencies(j, low, high, c) * (x - 0.5 * (low + high) + half)) / sqrt(half);
+  }
+""",
+    "hsgp_frequencies": """  // the frequency of function j of that basis
+  real hsgp_frequencies(int j, real low, real high, real c) {
+    return j * pi() / (c * (high - low));
+  }
+""",
 }
 """Functions that a file has where it calls them; the later are called by the earlier."""
 
@@ -120,7 +153,13 @@ _CALLED = """
 _DENSITIES = [name for template, _ in FAMILIES.values() for name in re.findall(r"(\w+)\(", template)]
 
 
+BASES = {"bspline": "min max num_elements", "hsgp": "min max sin sqrt pi", "hsgp_frequencies": "min max pi"}
+"""Bases of functions, an element of which a helper computes, and what the helper calls."""
+
+
 def reserved(functions: Iterable[str]) -> set[str]:
     """Words of the language and of the C++ below it, and what an export calls that has these of our functions."""
+    functions = list(functions)
     called = [name for function in functions for name in re.findall(r"(\w+)\(", _TEMPLATES.get(function, ""))]
-    return {*_WORDS.split(), *_CALLED.split(), *HELPERS, *_DENSITIES, *called}
+    inner = " ".join(BASES.get(function, "") for function in functions)
+    return {*_WORDS.split(), *_CALLED.split(), *HELPERS, *_DENSITIES, *called, *inner.split()}

@@ -260,6 +260,12 @@ def _seldom_observed(program: Program, data: DataName) -> int:
     return 2 * index + elsewhere
 
 
+_NEEDING_OPTIONS = {
+    "bspline": "bspline(${1:x}, knots=[${2:0.0, 1.0}])",
+    "hsgp": "hsgp(${1:x}, m=${2:20}, c=${3:1.5})",
+}
+
+
 def functions_offered(snapshot: Snapshot) -> Items:
     """The functions of the file, then the builtin ones."""
     for statement in snapshot.statements:
@@ -276,7 +282,7 @@ def functions_offered(snapshot: Snapshot) -> Items:
             "function",
             function.summary,
             builtin_text(function.name),
-            f"{function.name}({parameters})",
+            _NEEDING_OPTIONS.get(function.name, f"{function.name}({parameters})"),
             snippet=True,
             rank=LAST,
         )

@@ -14,10 +14,10 @@ from qvr_core.data.typed.layout import MAIN, Layout
 from qvr_core.data.typed.sources import Source, Sources, Table
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.semantics.types.deterministic import reads_of_observed
-from qvr_core.semantics.types.model.expressions import Data
+from qvr_core.semantics.types.model.expressions import Builtin, Data
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, Site
-from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
+from qvr_core.semantics.types.walk import all_steps, operands, sites, until_arrows, values, walk
 
 NO_MATTER = {"right_censored": 0, "left_censored": 0, "interval": math.inf, "mask": 1, "weight": 1}
 """Options that say how an observation counts, and what makes them say nothing of a new row."""
@@ -59,7 +59,14 @@ class NewRows:
 
     def notes(self) -> Iterator[str]:
         """What of the observed columns that steps read is not there, or is not used, and what is drawn instead.  Raises
-        `Refused` where nothing says how."""
+        `Refused` where nothing says how, and where a basis would be another one than in the fit."""
+        for step in all_steps(self.program.steps):
+            for value in values(step):
+                for node in walk(value, until_arrows):
+                    if isinstance(node, Builtin) and node.function == "hsgp":
+                        message = "`hsgp` makes its basis by the range of its numbers, and that of new rows is another"
+                        fix = "Fit with these rows in the table, their outcomes missing, and `[missing=impute]`"
+                        raise Refused("data", message, origin=node.origin, fixes=(fix,))
         given = {need.name for need in self.wanted.observed}
         for site in sites(self.program.steps, ObserveModel):
             if site.name not in self._read_observed or site.name in given:

@@ -8,6 +8,7 @@ from typing import Any
 from qvr_core.arrays.engine import Tensor, arrays, linalg, special
 from qvr_core.arrays.engine import functional as nnf
 from qvr_core.operations.table import having
+from qvr_core.runtime.values.bases import bspline, hsgp, hsgp_frequencies
 from qvr_core.runtime.values.cells import Cell, align, as_one
 from qvr_core.runtime.values.decompositions import cholesky, inverse, matrix_exp, solve_lower
 from qvr_core.runtime.values.precision import precision
@@ -245,6 +246,19 @@ def _cumulative_trapezoid(args: Sequence[Cell], keywords: Mapping[str, Cell]) ->
     return Cell(nnf.pad(areas.cumsum(-1), (1, 0)), rows)
 
 
+def _bspline(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
+    x, knots = as_one(args[0]), [float(knot) for knot in arrays.as_tensor(args[1].value).tolist()]
+    return Cell(bspline(_numbers("bspline", x.value), knots, int(keywords["degree"].value)), x.rows)
+
+
+def _hilbert(function: Callable[[Tensor, int, float, int], Tensor]) -> Function:
+    def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
+        x, m, c = as_one(args[0]), int(keywords["m"].value), float(keywords["c"].value)
+        return Cell(function(_numbers("hsgp", x.value), m, c, int(x.rows)), x.rows)
+
+    return apply
+
+
 def _constructor(make: Callable[..., Tensor]) -> Function:
     def apply(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         return Cell(make(*(int(arg.value) for arg in args), dtype=precision()), False)
@@ -310,6 +324,7 @@ _OWN: Mapping[str, Function] = {
     "transpose": _transpose, "diag": _diag, "diag_embed": _on_first(arrays.diag_embed),
     "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
     "matrix_exp": _on_first(lambda value: matrix_exp(_numbers("matrix_exp", value))),
+    "bspline": _bspline, "hsgp": _hilbert(hsgp), "hsgp_frequencies": _hilbert(hsgp_frequencies),
     "solve_triangular": _solve_triangular, "cumulative_trapezoid": _cumulative_trapezoid,
     "det": _on_first(linalg.det), "logdet": _on_first(arrays.logdet),
     "eye": _constructor(arrays.eye), "zeros": _constructor(arrays.zeros), "ones": _constructor(arrays.ones),

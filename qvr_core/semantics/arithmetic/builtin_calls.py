@@ -25,6 +25,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
     with_last,
 )
+from qvr_core.semantics.arithmetic.elements.bases import basis_of_process, check_basis
 from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type, own_rank
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
@@ -38,7 +39,7 @@ from qvr_core.semantics.arithmetic.reductions import (
     solved,
     unbound_set,
 )
-from qvr_core.semantics.language.builtins import arity_words, canonical
+from qvr_core.semantics.language.builtins import BUILTINS, arity_words, canonical
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
@@ -97,6 +98,8 @@ def check_builtin(
     texts = texts if first is None else ["the value", *texts]
     if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
+    if function.name in ("bspline", "hsgp"):
+        return check_basis(function, expr, args, dict(keywords), ctx)
     if over is not None:
         return check_over(function, args, over, expr, partial(_same_shape, canonical(function.name)), ctx)
     if function.rule == "matmul":
@@ -121,6 +124,20 @@ def check_builtin(
         place = given[0].value.span if given else expr.span
         check_argument(function.name, function.defined_from, args[0], place, ctx)
     return Builtin(type=kind, origin=origin, function=function.name, args=args, keywords=keywords)
+
+
+def check_pair(expr: ArithCall, ctx: StepContext, check: Check) -> tuple[Expr, Expr] | None:
+    """Both values of `hsgp`; None where there is a mistake."""
+    function = BUILTINS[expr.func.text]
+    given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
+    args = tuple(check(arg.value, ctx) for arg in given)
+    keywords = {
+        arg.key.text: check(arg.value, ctx) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
+    }
+    _check_keywords(function, expr, ctx)
+    if not args or not _check_arity(function, expr, given, len(args), len(keywords), ctx):
+        return None
+    return basis_of_process(function, expr, args, keywords, ctx)
 
 
 def _is_keyword(function: BuiltinFunction, arg: ArithArg) -> bool:

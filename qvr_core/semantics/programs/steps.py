@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ascribed_values import ascribed_value
+from qvr_core.semantics.arithmetic.builtin_calls import check_pair
+from qvr_core.semantics.arithmetic.elements.bases import hsgp_call
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed
@@ -18,6 +20,7 @@ from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, DeductionRef, Expr, Function, ValueType
 from qvr_core.semantics.types.model.steps import (
+    IndexedValue,
     LetModel,
     ObserveModel,
     PredictModel,
@@ -27,7 +30,7 @@ from qvr_core.semantics.types.model.steps import (
 )
 from qvr_core.semantics.types.program_codes import PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import Named, Product, Seq, Space, Unknown
-from qvr_core.syntax.tree.arithmetic import Lambda, ParenArith
+from qvr_core.syntax.tree.arithmetic import ArithCall, Lambda, ParenArith
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.steps import LetStep, ObserveStep, Pattern, PredictStep, SampleStep, ScoreStep
 
@@ -150,7 +153,25 @@ def _parts(pattern: Pattern, kind: ValueType, gives: str, ctx: StepContext) -> l
 # ---------------------------------------------------------------- let
 
 
+def _pair(step: LetStep, call: ArithCall, ctx: StepContext) -> tuple[StepModel, Bindings]:
+    """`let (basis, frequencies) = hsgp(…)`: two values, each with its own axes."""
+    names, origin = step.pattern.names, ctx.scope.origin(step.pattern.span)
+    values = check_pair(call, ctx, check_arith) or [
+        Builtin(type=ValueType(Unknown()), origin=origin, function=call.func.text, args=()) for _ in names
+    ]
+    reaches = frozenset(ctx.reaches)
+    model = IndexedValue(indices=(), values=tuple(values), starts=(), recursive=False)
+    let = LetModel(names=tuple(name.text for name in names), value=values[0], origin=origin, indexed=model)
+    return let, [
+        (name.text, Binding("let", value.type, _named(value.type), ctx.scope.origin(name.span), reaches))
+        for name, value in zip(names, values, strict=True)
+    ]
+
+
 def _let(step: LetStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
+    call = hsgp_call(step.value, ctx)
+    if call is not None and step.space is None and step.pattern.brackets and len(step.pattern.names) == 2:
+        return _pair(step, call, ctx)
     value = check_arith(step.value, ctx) if step.space is None else ascribed_value(step, step.space, ctx)
     names = step.pattern.names
     origin = ctx.scope.origin(step.pattern.span)
