@@ -257,6 +257,7 @@ def step_options() -> Iterator[str]:
     meanings = {**OBJECT_KEYS, **VALUE_KEYS, "reduction": f"how the values are joined: {_code(REDUCTIONS)}"}
     meanings["missing"] = f"what is done with cells without a value: {_code(MISSING)}"
     meanings["noncentred"] = "guides and chains move the standardised draw"
+    meanings["sum_to_zero"] = "the numbers over the last index [sum to 0](#effects-that-sum-to-0)"
     meanings["auxiliary"] = "a draw of a [guide](#guides) that is no latent of its program"
     meanings["init"] = "where the numbers start: one number, or a list of an element's"
     for key, meaning in meanings.items():

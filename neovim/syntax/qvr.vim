@@ -48,9 +48,9 @@ syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit true_
 syntax keyword qvrRole contained kernel embed linear norm dropout attention position latent observed discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim prior tie bias replicate rank init p once heads causal
 syntax keyword qvrOption contained dropout max_length bins total components low high over iid_over via mask weight at
-syntax keyword qvrOption contained noncentred lengths auxiliary right_censored left_censored interval truncate_lower
-syntax keyword qvrOption contained truncate_upper missing reduction effects keep guide rest semiring start depth tolerance
-syntax keyword qvrOption contained max_iterations
+syntax keyword qvrOption contained noncentred sum_to_zero lengths auxiliary right_censored left_censored interval
+syntax keyword qvrOption contained truncate_lower truncate_upper missing reduction effects keep guide rest semiring start
+syntax keyword qvrOption contained depth tolerance max_iterations
 syntax keyword qvrCallOption contained emit direction init
 syntax keyword qvrCallValue contained all last final forward backward learned zeros
 syntax keyword qvrOptionValue contained mlp linear default xavier zeros auto normal logsumexp Sample Score Marginal Pure LogProb

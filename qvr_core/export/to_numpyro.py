@@ -13,6 +13,7 @@ from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.python_layout import laid_out
 from qvr_core.export.reading import Reading
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
@@ -182,7 +183,7 @@ def constraint(site: Site) -> str:
         names = {"Simplex": "simplex", "Ordered": "ordered_vector", "CholeskyFactor": "corr_cholesky"}
         return f"dist.constraints.{names.get(space.kind, 'corr_matrix')}"
     draw = site.draw
-    if isinstance(draw, FamilyDraw) and draw.family == "ICAR":
+    if isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO):
         return "dist.constraints.zero_sum(1)"
     family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
     low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)

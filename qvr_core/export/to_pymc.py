@@ -15,6 +15,7 @@ from qvr_core.export.reading import DataArray, Reading, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.model.expressions import Bound, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, ObserveModel, Site
@@ -146,7 +147,7 @@ class PymcSteps(Steps):
         whole = "" if shape == "()" else f", shape={shape}"
         match (low, high):
             case (None, None):
-                zero = family is not None and family.name == "ICAR"
+                zero = isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO)
                 kind = ", transform=pm.distributions.transforms.ZeroSumTransform([-1])" if zero else ""
                 self.write(f'{name} = pm.Flat("{label}"{whole}{kind})')
             case (0.0, None):

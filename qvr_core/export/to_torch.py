@@ -13,6 +13,7 @@ from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.reading import Reading
 from qvr_core.lowered.axes import event_dims
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
@@ -160,7 +161,7 @@ def support_words(site: Site) -> str:
             "CholeskyFactor": "lower triangular, rows of length 1",
         }.get(space.kind, space.kind.lower())  # fmt: skip
     draw = site.draw
-    if isinstance(draw, FamilyDraw) and draw.family == "ICAR":
+    if isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO):
         return "adds up to 0"
     family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
     low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)

@@ -19,6 +19,7 @@ from qvr_core.semantics.deductions.rule_instances import weight_count
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import support_words
+from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.display import space_text, structure
@@ -386,7 +387,9 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
 
 
 def _between(draw: FamilyDraw) -> str:
-    """' above 0', ' between 0 and 5': where the ascription of a step truncates its family."""
+    """' above 0', ' between 0 and 5': what the ascription of a step, or `sum_to_zero`, makes of its family."""
+    if draw.family == SUM_TO_ZERO:
+        return ", summing to 0 over the last set"
     if truncated_name(draw.family) is None:
         return ""
     given = dict(draw.args)

@@ -185,7 +185,23 @@ program bases : Row -> Row
     observe o[i : Row] <- Normal(sum(phi[i, j] * exp(-m * omega[j]) * u[j] + psi[i, j] * nu[j] for j : Wave), 0.7)
     return m
 """
-CASES = ("families", "others", "bases", "tricky", "partial", "chains", "ragged", "limits", "bounds")
+# Numbers that add up to 0, of one scale, of one for each, and under two indices.
+CONTRASTS = """object Row : FinSet 4
+object Item : FinSet 2
+object State : FinSet 3
+program contrasts : Row -> Row
+    data y : Row
+    data g : Row -> Item
+    data k : Row -> State
+    sample m <- Normal(0.0, 1.0)
+    sample tau : Item <- HalfNormal(1.0)
+    sample a[s : State] <- Normal(0.0, 0.7) [sum_to_zero]
+    sample b[j : Item, s : State] <- Normal(0, tau[j]) [sum_to_zero]
+    sample c[j : Item, i : Row, s : State] <- Normal(scale=exp(m), loc=0.0) [sum_to_zero, noncentred]
+    observe y[i : Row] <- Normal(m + a[k[i]] + b[g[i], k[i]] + c[g[i], i, k[i]], 1.0)
+    return m
+"""
+CASES = ("families", "others", "bases", "contrasts", "tricky", "partial", "chains", "ragged", "limits", "bounds")
 """The programs of this file."""
 
 LIMITS = {
@@ -229,6 +245,10 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         write_case(folder, "tricky", target, TRICKY, grouped, {"m": 0.5, "u": [0.1, -0.4, 1.1, 0.6], "e": [0.7, -1.1]})
         drawn = {"m": 0.35, "w": [0.4, -1.0, 0.3, 0.8, 1.2], "u": [0.7, -0.6, 0.2]}
         write_case(folder, "bases", target, BASES, {**numbers, "v": numbers["y"], "o": numbers["x"]}, drawn)
+        zero = {"a": [0.5, -0.8, 0.3], "b": [[0.1, 0.6, -0.7], [-1.0, 0.4, 0.6]], "m": 0.35, "tau": [0.4, 1.6]}
+        zero["c"] = [[[0.2, -0.1, -0.1]] * 2 + [[0.7, -0.4, -0.3]] * 2, [[-0.6, 0.1, 0.5]] * 4]
+        coded = {"y": numbers["y"], "g": [1, 0, 1, 1], "k": [0, 2, 1, 2]}
+        write_case(folder, "contrasts", target, CONTRASTS, coded, zero)
         tables = {"z": [[0.1, 0.2], [0.9, -0.4], [1.2, 0.3], [0.0, 2.0]]}
         tables["h"] = [[0.1, 0.9], [0.5, 0.6], [0.8, 0.3], [0.2, 0.4]]
         others = {"w": [0.5, 2.0, 0.0, 1.5], "late": [0.0, 1.0, 1.0, 0.0], "keep": [1, 0, 1, 1]}

@@ -47,6 +47,10 @@ _FAMILIES = {
     "MultivariateNormal(loc, precision_matrix)": "dist.MultivariateNormal({loc}, precision_matrix={precision_matrix})",
     "LKJCholesky(concentration, dim)": "dist.LKJCholesky({size}, {concentration})",
     "ICAR(edges)": "-0.5 * jnp.sum(({value}[..., {edges}[:, 0]] - {value}[..., {edges}[:, 1]]) ** 2, -1)",
+    "Normal summing to 0(scale)": (
+        "-0.5 * jnp.sum({value} ** 2, -1) / ({scale}) ** 2 "
+        "- ({size} - 1) * (jnp.log({scale}) + 0.9189385332046727)"
+    ),
     "Flat()": "0.0 * {value}",
 }  # fmt: skip
 

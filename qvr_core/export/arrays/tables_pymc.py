@@ -44,6 +44,10 @@ _FAMILIES = {
     "MultivariateNormal(covariance_matrix, loc)": "pm.MvNormal.dist(mu={loc}, cov={covariance_matrix})",
     "MultivariateNormal(loc, precision_matrix)": "pm.MvNormal.dist(mu={loc}, tau={precision_matrix})",
     "LKJCholesky(concentration, dim)": "pm.LKJCorr.dist(n={size}, eta={concentration})",
+    "Normal summing to 0(scale)": (
+        "-0.5 * ({value} ** 2).sum(-1) / ({scale}) ** 2 "
+        "- ({size} - 1) * (pt.log({scale}) + 0.9189385332046727)"
+    ),
     "ICAR(edges)": "-0.5 * pt.sum(({value}[..., {edges}[:, 0]] - {value}[..., {edges}[:, 1]]) ** 2, -1)",
     "Flat()": "0.0 * {value}",
 }  # fmt: skip

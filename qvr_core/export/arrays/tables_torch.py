@@ -45,6 +45,10 @@ _FAMILIES = {
     "MultivariateNormal(covariance_matrix, loc)": "dist.MultivariateNormal({loc}, {covariance_matrix})",
     "MultivariateNormal(loc, precision_matrix)": "dist.MultivariateNormal({loc}, precision_matrix={precision_matrix})",
     "LKJCholesky(concentration, dim)": "dist.LKJCholesky({size}, {concentration})",
+    "Normal summing to 0(scale)": (
+        "-0.5 * ({value} ** 2).sum(-1) / ({scale}) ** 2 "
+        "- ({size} - 1) * (torch.log({scale}) + 0.9189385332046727)"
+    ),
     "ICAR(edges)": "-0.5 * (({value}[..., {edges}[:, 0]] - {value}[..., {edges}[:, 1]]) ** 2).sum(-1)",
     "Flat()": "0.0 * {value}",
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from qvr_core.export.reading import Reading, is_flat
 from qvr_core.export.refusals import Refused
@@ -18,6 +18,7 @@ from qvr_core.lowered.factors import factors_of, resting
 from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -202,6 +203,8 @@ class Steps:
             free = self.names.fresh(f"{name}_free")
             self.parameters.append(f"vector[{event[0]} - 1] {free};  // all of {name} but the last")
             self.made.append(f"vector[{event[0]}] {name} = append_row({free}, -sum({free}));  // adds up to 0")
+        elif draw.family == SUM_TO_ZERO:
+            self._contrasts(name, plates, event[0])
         else:
             self.parameters.append(f"{parameter(site, name, plates, event)};")
         if isinstance(space, Constrained) and space.vector and plates:
@@ -214,6 +217,22 @@ class Steps:
                 raise Refused(site.origin, f"`{own}`: ordered vectors over a plate are not exported")
             more = f" + lgamma({int(event[0]) + 1})"
         self.model += self._density(site, name, more)
+
+    def _contrasts(self, name: str, plates: Sequence[str], size: str) -> None:
+        """Vectors that add up to 0, by their coordinates in an orthonormal basis: the Jacobian is 1."""
+        free = self.names.fresh(f"{name}_contrasts")
+        self.elements.used.add("zero_sum")
+        self.parameters.append(f"{declared(free, (*plates, f'{size} - 1'))};")
+        opening = declared(name, (*plates, size))
+        if not plates:
+            self.made.append(f"{opening} = zero_sum({free});")
+            return
+
+        def inner(at: Places) -> list[str]:
+            place = f"[{', '.join(map(str, at))}]"
+            return [f"{name}{place} = zero_sum({free}{place}')';"]
+
+        self.made += [f"{opening};", *looped(self.elements, plates, [], inner)]
 
     def _density(self, site: Site, name: str, more: str = "") -> list[str]:
         """The density of all elements."""

@@ -68,6 +68,11 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "MultivariateNormal(covariance_matrix, loc)": ("multi_normal_lpdf({value} | {loc}, {covariance_matrix})", ""),
     "MultivariateNormal(loc, precision_matrix)": ("multi_normal_prec_lpdf({value} | {loc}, {precision_matrix})", ""),
     "LKJCholesky(concentration, dim)": ("lkj_corr_cholesky_lpdf({value} | {concentration})", ""),
+    "Normal summing to 0(scale)": (
+        "-0.5 * dot_self({value}) / square({scale}) "
+        "- (num_elements({value}) - 1) * (log({scale}) + 0.9189385332046727)",
+        "",
+    ),
     "ICAR(edges)": ("-0.5 * dot_self({value}[{edges}[, 1]] - {value}[{edges}[, 2]])", ""),
 }
 """Log densities of one element, by family and arguments, and what is added to each."""
@@ -112,6 +117,18 @@ HELPERS = {
       }
     }
     return b[1];
+  }
+""",
+    "zero_sum": """  // the vector that adds up to 0 with these coordinates in an orthonormal basis
+  vector zero_sum(vector contrasts) {
+    int n = num_elements(contrasts) + 1;
+    vector[n] found = rep_vector(0, n);
+    for (k in 1 : n - 1) {
+      real x = contrasts[k] / sqrt(k * (k + 1.0));
+      found[1 : k] += x;
+      found[k + 1] -= k * x;
+    }
+    return found;
   }
 """,
     "hsgp": """  // at x, function j of the basis of a Gaussian process on c times the range from low to high

@@ -220,7 +220,8 @@ class Standardised:
     `affine(*parameters)` is shift and factor (a lower triangular matrix where `matrix`), `standard(*parameters)` the
     parameters of a draw whose shift is 0 and whose factor is 1.  `positive` draws are exp of their numbers.  `shift` is
     the parameter that is the shift, where there is one that no other number is made of.  Where the standardised numbers
-    are the steps of a path, `path(z, *parameters)` is it, with log |∂path/∂z|.
+    are the steps of a path, `path(z, *parameters)` is it, with log |∂path/∂z|.  `contrasts`: z are the coordinates of a
+    vector that sums to 0, of which `affine` gives a factor for all.
     """
 
     affine: Callable[..., tuple[Tensor, Tensor]]
@@ -229,6 +230,7 @@ class Standardised:
     matrix: bool = False
     shift: str | None = None
     path: Callable[..., tuple[Tensor, Tensor]] | None = None
+    contrasts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +249,11 @@ def restored(z: Tensor, how: Standardised, log_prob: Callable[..., Tensor], para
         density = log_prob(z.cumsum(-1), *how.standard(*parameters))
         return Restored(value, density - log_jacobian, log_jacobian.expand(density.shape))
     shift, factor = how.affine(*parameters)
+    if how.contrasts:
+        own = _zero_sum(z)
+        log_jacobian = z.shape[-1] * factor.log()
+        density = log_prob(own, *how.standard(*parameters))
+        return Restored(factor.unsqueeze(-1) * own, density - log_jacobian, log_jacobian.expand(density.shape))
     if how.matrix:
         moved, log_factor = shift + (factor @ z.unsqueeze(-1)).squeeze(-1), log_diagonal(factor)
     else:
@@ -285,6 +292,9 @@ HEAVY_BY_SCALE = Standardised(
 )
 BY_RATE = Standardised(
     lambda rate: (-rate.log(), arrays.ones_like(rate)), lambda rate: (arrays.ones_like(rate),), positive=True
+)
+CONTRASTS = Standardised(
+    lambda scale: (arrays.zeros_like(scale), scale), lambda scale: (arrays.ones_like(scale),), contrasts=True
 )
 TRIANGULAR = Standardised(
     lambda loc, tril: (loc, tril),

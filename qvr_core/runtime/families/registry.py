@@ -22,8 +22,10 @@ from qvr_core.runtime.families import (
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.mixtures import mixed_family
 from qvr_core.runtime.families.on_spaces.flat import flat_family
+from qvr_core.runtime.families.on_spaces.sum_to_zero import SUMMING_TO_ZERO
 from qvr_core.runtime.families.on_spaces.truncated import truncated_family
 from qvr_core.semantics.language.mixtures import component_names
+from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import flat_on, truncated_name
 
 # In the order in which families are listed.
@@ -41,6 +43,8 @@ class _Families(dict[str, RuntimeFamily]):
             return _truncated(inner)
         if (kind := flat_on(name)) is not None:
             return flat_family(kind)
+        if name == SUM_TO_ZERO:
+            return SUMMING_TO_ZERO
         components = component_names(name)
         if components is None:
             raise KeyError(name)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
-from qvr_core.runtime.families.bijectors import Support, constrain, restored
+from qvr_core.runtime.families.bijectors import Support, constrain, restored, unconstrained_shape
 from qvr_core.runtime.families.on_spaces.ordered import ordered
 from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.families.soundness import asked, doubtful
@@ -221,7 +221,8 @@ class FamilySite:
         if how is None:
             return *constrain(free, self._support(parameters)), None
         made = restored(free, how, self.family.log_prob, parameters)
-        if made.value.shape != free.shape:
+        kind = self.family.support(()).kind
+        if unconstrained_shape(kind, tuple(made.value.shape)) != tuple(free.shape):
             raise self.where.misfit(f"standardised values {tuple(made.value.shape)}", f"{tuple(free.shape)}")
         return made.value, made.log_jacobian.reshape(len(free), -1).sum(-1), made.log_density
 

@@ -24,6 +24,8 @@ MEANINGS: Mapping[str, str] = {
     "count.",
     "noncentred": "Sampled as a standardised value, then scaled and shifted: easier for NUTS where groups have few "
     "data. The model stays the same: its density, the name and the values that are reported.",
+    "sum_to_zero": "The numbers over the last index sum to 0, and are Normal in all other directions: effects beside "
+    "an intercept, without one of them as its reference.",
     "reduction": "How the values of a marginalized site are joined: `logsumexp`.",
     "lengths": "How many positions of each row's sequences, or elements of each chain, there are: others do not count. "
     "Attention sees no others.",
@@ -81,13 +83,13 @@ VALUE_KEYS: Mapping[str, str] = {
     **LIMIT_KEYS,
 }
 STEP_KEYS: Mapping[str, tuple[str, ...]] = {
-    "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred", "lengths", "auxiliary"),
+    "sample": ("over", "iid_over", "via", "mask", "weight", "at", "noncentred", "sum_to_zero", "lengths", "auxiliary"),
     "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS, "missing", "lengths"),
     "predict": ("over", "iid_over", "via", "at", "lengths"),
     "param": ("init",),
     "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at", "lengths"),
 }
-FLAGS = ("noncentred", "auxiliary")
+FLAGS = ("noncentred", "sum_to_zero", "auxiliary")
 """Options of steps that stand alone, without a value."""
 REDUCTIONS = ("logsumexp",)
 MISSING = ("impute", "drop")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from qvr_core.semantics.language.family import Family, Parameter, Support
+from qvr_core.semantics.language.sum_to_zero import OF, SUM_TO_ZERO
 
 TRUNCATED = "Truncated"
 FLAT = "Flat"
@@ -59,5 +60,7 @@ def flat(kind: str, plain: Family) -> Family:
 
 def family_words(name: str) -> str:
     """A family as programs call it: that of an ascription by the name behind `<-`."""
+    if name == SUM_TO_ZERO:
+        return OF
     inner = truncated_name(name)
     return inner if inner is not None else FLAT if flat_on(name) is not None else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ascribed_values import ascribed_value
@@ -11,6 +12,7 @@ from qvr_core.semantics.arithmetic.elements.bases import hsgp_call
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed
+from qvr_core.semantics.programs.families.sum_to_zero import sum_to_zero_site, summing_to_zero
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
 from qvr_core.semantics.programs.inlining import inlined
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
@@ -70,6 +72,8 @@ def check_step(
 
 
 def _site(kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep, ctx: StepContext) -> TypedSite:
+    if isinstance(step, SampleStep) and (option := summing_to_zero(step)) is not None:
+        return sum_to_zero_site(step, option, partial(_site, kind, name), ctx)
     if not step.binders:
         return check_site(kind, name, replace(step, bracket=None, start=None), ctx)
     return indexed_site(kind, name, step, ctx) or arrow_site(kind, name, step, ctx)

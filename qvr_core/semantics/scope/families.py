@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import flat_on, truncated, truncated_name
 from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope
 from qvr_core.semantics.types.model.families import DeclaredFamily
@@ -21,7 +22,7 @@ def family_named(name: str, scope: Scope) -> Family | None:
         made = [family_named(one, scope) for one in components]
         known = [one for one in made if one is not None]
         return mixture_of(known) if len(known) == len(made) else None
-    if name in FAMILIES or flat_on(name) is not None:
+    if name in FAMILIES or flat_on(name) is not None or name == SUM_TO_ZERO:
         return FAMILIES[name]
     entry = scope.lookup(name)
     return entry.facts if isinstance(entry, DistributionEntry) else None

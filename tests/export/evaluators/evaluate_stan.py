@@ -68,14 +68,23 @@ def density(module, data, values, shapes):
     given = {}
     for name, value in values.items():
         own, value = called_here(name, shapes), np.asarray(value, float)
+        if own == f"{name}_contrasts":
+            value = contrasts(value)
         given[own] = (value[:-1] if own == f"{name}_free" else value).reshape(shapes[own]).tolist()
     at = module.transform_inits(data, given)
     return module.log_prob(data, at, False)
 
 
+def contrasts(value):
+    """The coordinates of vectors (…, n) that add up to 0, by the contrasts of Helmert."""
+    k = np.arange(1, value.shape[-1])
+    return (np.cumsum(value, -1)[..., :-1] - k * value[..., 1:]) / np.sqrt(k * (k + 1.0))
+
+
 def called_here(name, shapes):
-    """Names that Stan reserves have an underscore; of a vector that adds up to 0, all but the last are parameters."""
-    return next(one for one in (f"{name}_free", name, f"{name}_") if one in shapes)
+    """Names that Stan reserves have an underscore; of a vector that adds up to 0, all but the last are parameters, or
+    its coordinates."""
+    return next(one for one in (f"{name}_contrasts", f"{name}_free", name, f"{name}_") if one in shapes)
 
 
 if __name__ == "__main__":
