@@ -13,10 +13,12 @@ from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
+from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
 from qvr_core.semantics.arithmetic.broadcasting import by_place
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.truncated import FLAT, family_words, truncated_name
+from qvr_core.semantics.programs.families.narrowed import own_ends
 from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Apply, Bound, Constant, Data, IndexValue, Scatter, Window
@@ -99,7 +101,7 @@ class Reading:
 def read(snapshot: Snapshot, name: str) -> Reading:
     """The reading of a program.  Raises `Refused` for what no target can say."""
     program = gathered(snapshot.model.programs[name])
-    _check(program, snapshot.model)
+    _check(program)
     data = tuple(_data(program, snapshot.model))
     latents = frozenset(
         step.site.name
@@ -122,6 +124,18 @@ def read(snapshot: Snapshot, name: str) -> Reading:
         predicted | _derived(program, predicted),
         comments_of(snapshot.lines, header, starts),
     )
+
+
+def ends_of(site: Site) -> tuple[float | None, float | None]:
+    """Between which numbers a site draws, as far as that is written down."""
+    space, draw = site.bound[0][1].space, site.draw
+    low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
+    if not isinstance(draw, FamilyDraw) or draw.declared:
+        return low, high
+    whole, _ = untruncated(draw)
+    first, last = own_ends(FAMILIES[whole.family], dict(whole.args))
+    lows, highs = ([end for end in ends if end is not None] for ends in ((low, first), (high, last)))
+    return max(lows, default=None), min(highs, default=None)
 
 
 def is_flat(draw: FamilyDraw) -> bool:
@@ -170,7 +184,7 @@ def _derived(program: Program, latents: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _check(program: Program, model: Model) -> None:
+def _check(program: Program) -> None:
     if program.guidance is not None:
         raise Refused(
             program.origin,
@@ -186,10 +200,10 @@ def _check(program: Program, model: Model) -> None:
     for step in all_steps(program.steps):
         if isinstance(step, LetModel | ScoreModel | ParamModel):
             continue
-        _check_site(step.site, model)
+        _check_site(step.site, predicted=isinstance(step, PredictModel))
 
 
-def _check_site(site: Site, model: Model) -> None:
+def _check_site(site: Site, *, predicted: bool) -> None:
     def no(what: str, remedy: str = "") -> Refused:
         return Refused(site.origin, f"`{site.name}`: {what} is not exported", remedy)
 
@@ -200,7 +214,12 @@ def _check_site(site: Site, model: Model) -> None:
     space = site.bound[0][1].space
     ordered = space if isinstance(space, Constrained) and space.kind == "Ordered" else None
     if truncated_name(site.draw.family) is not None and (ordered is not None or not is_flat(site.draw)):
-        raise no(f"a draw truncated by `: {site.ascribed.written}`" if site.ascribed is not None else "truncation")
+        what = f"a draw truncated by `: {site.ascribed.written}`" if site.ascribed is not None else "truncation"
+        beside = {"in order": ordered is not None, "that is predicted": predicted}
+        beside |= {"with lengths": site.lengths is not None, "with missing cells": site.missing is not None}
+        more = next((words for words, there in beside.items() if there), None)
+        if more is not None:
+            raise no(f"{what} {more}")
     if ordered is not None and _by_place(site.draw, ordered):
         raise no("an ordered vector by place")
     for option in ("via", "at"):

@@ -23,4 +23,6 @@ class Refused(Exception):
 def no_tails(factor: Factor) -> Refused:
     """Of limits of a family whose tails are not known in closed form."""
     message = f"`{factor.site.name}`: censoring and truncation of {factor.draw.family} are not exported"
-    return Refused(factor.site.origin, message, f"there are {', '.join(WITH_TAILS)}")
+    return Refused(
+        factor.site.origin, message, f"there are {', '.join(WITH_TAILS)}, and Poisson and NegativeBinomial from 1 on"
+    )

@@ -11,13 +11,12 @@ from qvr_core.export.arrays.tables_numpyro import NUMPYRO
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.python_layout import laid_out
-from qvr_core.export.reading import Reading
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.export.reading import Reading, ends_of
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
-from qvr_core.semantics.types.spaces import Constrained, Dim, Real
+from qvr_core.semantics.types.spaces import Constrained, Dim
 
 RESERVED = (
     *PYTHON_WORDS, *NUMPYRO.helpers, "data", "predict", "np", "jax", "jnp", "numpyro", "dist", "json", "read_data",
@@ -185,20 +184,16 @@ def constraint(site: Site) -> str:
     draw = site.draw
     if isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO):
         return "dist.constraints.zero_sum(1)"
-    family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
-    low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
-    if family is not None and low is None and high is None:
-        low, high = family.support.low, family.support.high
-    match (low, high):
+    match ends_of(site):
         case (None, None):
             return "dist.constraints.real"
         case (0.0, None):
             return "dist.constraints.positive"
-        case (_, None):
+        case (low, None):
             return f"dist.constraints.greater_than({low})"
-        case (None, _):
+        case (None, high):
             return f"dist.constraints.less_than({high})"
-        case _:
+        case (low, high):
             return f"dist.constraints.interval({low}, {high})"
 
 

@@ -11,15 +11,14 @@ from qvr_core.export.arrays.steps import Steps, orders
 from qvr_core.export.arrays.tables_pymc import PYMC
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import DataArray, Reading, is_flat
+from qvr_core.export.reading import DataArray, Reading, ends_of, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.model.expressions import Bound, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, ObserveModel, Site
-from qvr_core.semantics.types.spaces import Constrained, Dim, Real
+from qvr_core.semantics.types.spaces import Constrained, Dim
 from qvr_core.semantics.types.walk import sites, until_arrows, walk
 
 RESERVED = (
@@ -137,26 +136,22 @@ class PymcSteps(Steps):
     def free(self, site: Site, name: str, shape: str) -> None:
         label = site.name if name == self.names[site.name] else name
         draw = site.draw
-        family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
         space = site.bound[0][1].space
         if isinstance(space, Constrained) and isinstance(draw, FamilyDraw) and is_flat(draw):
             raise Refused(site.origin, f"`{site.name}`: PyMC has no flat density on `{space.kind}`")
-        low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
-        if family is not None and low is None and high is None:
-            low, high = family.support.low, family.support.high
         whole = "" if shape == "()" else f", shape={shape}"
-        match (low, high):
-            case (None, None):
-                zero = isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO)
-                kind = ", transform=pm.distributions.transforms.ZeroSumTransform([-1])" if zero else ""
-                self.write(f'{name} = pm.Flat("{label}"{whole}{kind})')
-            case (0.0, None):
-                self.write(f'{name} = pm.HalfFlat("{label}"{whole})')
-            case (float(), float()):
-                kind = f", transform=pm.distributions.transforms.Interval({low}, {high})"
-                self.write(f'{name} = pm.Flat("{label}"{whole}{kind})')
-            case _:
-                raise Refused(site.origin, f"`{site.name}`: PyMC has no flat density on this support")
+        low, high = ends_of(site)
+        if (low, high) == (0.0, None):
+            self.write(f'{name} = pm.HalfFlat("{label}"{whole})')
+            return
+        kind = ""
+        if low is not None or high is not None:
+            start = high - 1.0 if low is None and high is not None else low + 1.0 if low is not None else 0.0
+            start = 0.5 * (low + high) if low is not None and high is not None else start
+            kind = f", transform=pm.distributions.transforms.Interval({low}, {high}), initval=np.full({shape}, {start})"
+        elif isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO):
+            kind = ", transform=pm.distributions.transforms.ZeroSumTransform([-1])"
+        self.write(f'{name} = pm.Flat("{label}"{whole}{kind})')
 
     def observed(self, site: Site, draw: FamilyDraw, value: str) -> None:
         made = self.densities.distribution(draw, site)

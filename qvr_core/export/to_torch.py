@@ -10,14 +10,13 @@ from qvr_core.export.arrays.steps import Steps
 from qvr_core.export.arrays.tables_torch import TORCH
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import Reading
+from qvr_core.export.reading import Reading, ends_of
 from qvr_core.lowered.axes import event_dims
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
-from qvr_core.semantics.types.spaces import Constrained, Dim, Real
+from qvr_core.semantics.types.spaces import Constrained, Dim
 
 RESERVED = (*PYTHON_WORDS, *TORCH.helpers, "self", "data", "values", "total", "torch", "dist", "nn", "json")
 
@@ -163,20 +162,16 @@ def support_words(site: Site) -> str:
     draw = site.draw
     if isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO):
         return "adds up to 0"
-    family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
-    low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
-    if family is not None and low is None and high is None:
-        low, high = family.support.low, family.support.high
-    match (low, high):
+    match ends_of(site):
         case (None, None):
             return ""
         case (0.0, None):
             return "positive"
-        case (_, None):
+        case (low, None):
             return f"from {low:g}"
-        case (None, _):
+        case (None, high):
             return f"up to {high:g}"
-        case _:
+        case (low, high):
             return f"from {low:g} to {high:g}"
 
 

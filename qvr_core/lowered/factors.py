@@ -9,6 +9,7 @@ from dataclasses import replace
 from qvr_core.lowered.axes import Axis, entry_axes, event_dims, plate_axes
 from qvr_core.lowered.tails import ANY, call, number
 from qvr_core.lowered.terms import Factor
+from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, truncated_name
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.model.expressions import (
     Arrange,
@@ -28,21 +29,33 @@ def factors_of(site: Site) -> tuple[Factor, ...]:
     """The factors of a site that is drawn from a family."""
     assert isinstance(site.draw, FamilyDraw)
     plate = plate_axes(site)
+    draw, bounds = untruncated(site.draw)
     whole = Factor(
         site=site,
-        draw=site.draw,
+        draw=draw,
         value=Bound(type=site.type or ANY, origin=site.origin, name=site.name),
         axes=(*plate, *entry_axes(site)),
         where=_where(site),
         weight=site.weight,
-        limits=site.limits,
+        limits=(*site.limits, *bounds),
     )
     if site.chain is None:
         return (whole,)
-    starts = draws_of(site.chain.start)
+    starts = [untruncated(one)[0] for one in draws_of(site.chain.start)]
     firsts = range(site.chain.indices[site.chain.at].lag if starts else 0)
     begun = [_first(whole, site.chain, starts[min(at, len(starts) - 1)], at) for at in firsts]
     return (*begun, _later(whole, site.chain))
+
+
+def untruncated(draw: FamilyDraw) -> tuple[FamilyDraw, tuple[tuple[str, Expr], ...]]:
+    """A draw from the whole of its family, and the bounds of its step as options that truncate; `Flat`, which has no
+    density to divide, as it is."""
+    name = truncated_name(draw.family)
+    if name is None or name == FLAT:
+        return draw, ()
+    keys = {LOWEST.name: "truncate_lower", HIGHEST.name: "truncate_upper"}
+    args = tuple((key, value) for key, value in draw.args if key not in keys)
+    return replace(draw, family=name, args=args), tuple((keys[key], one) for key, one in draw.args if key in keys)
 
 
 def beside(factor: Factor, draw: FamilyDraw, new: int) -> Factor:
@@ -69,7 +82,7 @@ def resting(site: Site) -> tuple[Factor, ...]:
     (whole,) = factors_of(replace(site, chain=None))
     args = (("loc", number(0.0, there)), ("scale", number(1.0, there)))
     draw = FamilyDraw(family="Normal", args=args, origin=site.origin)
-    return (replace(whole, draw=draw, where=replace(there, function="ge"), weight=None),)
+    return (replace(whole, draw=draw, where=replace(there, function="ge"), weight=None, limits=()),)
 
 
 def existing(site: Site) -> Builtin | None:

@@ -35,10 +35,19 @@ class Limited:
 
 def limited(factor: Factor) -> Limited | None:
     """What the limits of a factor say; None where the tails of its family are not known."""
+    try:
+        return _limited(factor)
+    except _NoTails:
+        return None
+
+
+class _NoTails(Exception):
+    """The tails of a family are not known."""
+
+
+def _limited(factor: Factor) -> Limited:
     given = dict(factor.limits)
     value = factor.value
-    if factor.limits and tails(factor.draw, value) is None:
-        return None
     support = FAMILIES[factor.draw.family].support
     low = _bound(given.get("truncate_lower"), lambda end: support.low is not None and end <= support.low)
     high = _bound(given.get("truncate_upper"), lambda end: support.high is not None and end >= support.high)
@@ -86,5 +95,6 @@ def _mass(factor: Factor, low: Expr | None, high: Expr | None) -> Expr:
 
 def _tails(factor: Factor, x: Expr) -> Tails:
     found = tails(factor.draw, x)
-    assert found is not None
+    if found is None:
+        raise _NoTails
     return found

@@ -44,6 +44,9 @@ def tails(draw: FamilyDraw, x: Expr) -> Tails | None:
     """The tails of a family at x; None where they are not known here."""
     tails_of = _TAILS.get(draw.family)
     given = dict(draw.args)
+    if isinstance(x, Constant) and x.value == 0 and draw.family in _AT_ZERO:
+        none = _AT_ZERO[draw.family](given)
+        return None if none is None else Tails(none, call("log1mexp", none))
     for parameter in FAMILIES[draw.family].parameters:
         if parameter.name not in given and parameter.default is not None:
             given[parameter.name] = number(parameter.default, x)
@@ -109,6 +112,24 @@ def _gumbel(x: Expr, given: Given) -> Tails:
 def _pareto(x: Expr, given: Given) -> Expr:
     return call("mul", given["alpha"], call("minimum", call("log", call("div", given["scale"], x)), 0.0))
 
+
+def _no_count(given: Given) -> Expr | None:
+    rate = given["rate"] if "rate" in given else call("exp", given["log_rate"])
+    return call("neg", rate)
+
+
+def _no_count_of_mean(given: Given) -> Expr | None:
+    if not {"mean", "dispersion"} <= set(given):
+        return None
+    spread = call("mul", given["dispersion"], given["mean"])
+    return call("neg", call("div", call("log1p", spread), given["dispersion"]))
+
+
+_AT_ZERO: Mapping[str, Callable[[Given], Expr | None]] = {
+    "Poisson": _no_count,
+    "NegativeBinomial": _no_count_of_mean,
+}
+"""log P(T = 0) of families of counts whose other tails are not known: what a count that cannot be 0 is truncated by."""
 
 _TAILS: Mapping[str, Callable[[Expr, Given], Tails]] = {
     "Normal": _normal,

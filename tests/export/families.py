@@ -201,7 +201,38 @@ program contrasts : Row -> Row
     observe y[i : Row] <- Normal(m + a[k[i]] + b[g[i], k[i]] + c[g[i], i, k[i]], 1.0)
     return m
 """
-CASES = ("families", "others", "bases", "contrasts", "tricky", "partial", "chains", "ragged", "limits", "bounds")
+# Draws on a smaller space than their family's own, latents and data, in a chain and beside censoring.
+NARROWED = """object Row : FinSet 4
+object Time : FinSet 3
+program narrowed : Row -> Row
+    data y, x, late : Row
+    data n, k, l : Row -> Nat
+    sample m <- Normal(0.0, 1.0)
+    sample s : Real 1 [low=0.5] <- Normal(m, 2.0)
+    sample a[i : Row] : Real 1 [low=-1.0, high=1.0] <- Laplace(m, s)
+    sample b : Real 1 [high=2.0] <- Gumbel(m, 1.0)
+    sample u : Real 1 [low=0.25] <- Uniform(0.0, 1.0)
+    sample h[t : Time] : Real 1 [low=0.0] <- Normal(m + 0.3 * h[t - 1], 1.0) from Normal(m, 2.0)
+    observe n[i : Row] : Real 1 [low=1.0] <- Poisson(exp(a[i]))
+    observe k[i : Row] : Real 1 [low=1.0] <- Poisson(log_rate=m)
+    observe l[i : Row] : Real 1 [low=1.0] <- NegativeBinomial(mean=s, dispersion=0.4)
+    observe y[i : Row] : Real 1 [low=0.0, high=9.0] <- Normal(a[i] + h[0] + b, s) [right_censored=late]
+    observe x[i : Row] : Real 1 [low=0.2] <- Exponential(exp(m))
+    return m
+"""
+CASES = (
+    "families",
+    "others",
+    "narrowed",
+    "bases",
+    "contrasts",
+    "tricky",
+    "partial",
+    "chains",
+    "ragged",
+    "limits",
+    "bounds",
+)
 """The programs of this file."""
 
 LIMITS = {
@@ -249,6 +280,10 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         zero["c"] = [[[0.2, -0.1, -0.1]] * 2 + [[0.7, -0.4, -0.3]] * 2, [[-0.6, 0.1, 0.5]] * 4]
         coded = {"y": numbers["y"], "g": [1, 0, 1, 1], "k": [0, 2, 1, 2]}
         write_case(folder, "contrasts", target, CONTRASTS, coded, zero)
+        inside = {"m": 0.35, "s": 0.9, "a": [0.2, -0.7, 0.5, 0.1], "b": -0.4, "u": 0.6, "h": [0.4, 1.2, 0.1]}
+        seen = {"y": [0.2, 3.5, 0.3, 0.9], "x": [0.3, 0.25, 1.4, 2.2], "late": [0.0, 1.0, 0.0, 0.0]}
+        counts = {"n": [1, 2, 1, 4], "k": [3, 1, 2, 1], "l": [1, 1, 5, 2]}
+        write_case(folder, "narrowed", target, NARROWED, {**seen, **counts}, inside)
         tables = {"z": [[0.1, 0.2], [0.9, -0.4], [1.2, 0.3], [0.0, 2.0]]}
         tables["h"] = [[0.1, 0.9], [0.5, 0.6], [0.8, 0.3], [0.2, 0.4]]
         others = {"w": [0.5, 2.0, 0.0, 1.5], "late": [0.0, 1.0, 1.0, 0.0], "keep": [1, 0, 1, 1]}

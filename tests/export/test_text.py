@@ -133,10 +133,14 @@ def test_a_program_that_reads_rows_is_refused_with_a_remedy() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_flat_is_exported_on_its_space_and_truncation_is_refused(target: str) -> None:
+def test_flat_is_exported_on_its_space_and_draws_between_bounds_where_tails_are_known(target: str) -> None:
     positive = text("sample s : Real 1 [low=0.0] <- Flat()\nobserve y[i : Row] <- Normal(s, 1.0)", target)
     assert any(word in positive for word in ("<lower=0>", "constraints.positive", "HalfFlat", "positive"))
-    with pytest.raises(Refused, match=r"a draw truncated by `: Real 1 \[low=0.0\]` is not exported"):
-        text("sample s : Real 1 [low=0.0] <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(s, 1.0)", target)
+    between = text("sample s : Real 1 [low=0.0] <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(s, 1.0)", target)
+    assert any(word in between for word in ("<lower=0>", "constraints.positive", "HalfFlat", "positive"))
+    with pytest.raises(Refused, match=r"`s`: censoring and truncation of StudentT are not exported; there are Normal,"):
+        text("sample s : Real 1 [low=0.0] <- StudentT(4.0, 0.0, 1.0)\nobserve y[i : Row] <- Normal(s, 1.0)", target)
+    with pytest.raises(Refused, match=r"truncated by `: Ordered 2 \[low=0.0\]` in order is not exported"):
+        text("sample s : Ordered 2 [low=0.0] <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(s[0], 1.0)", target)
     with pytest.raises(Refused, match="an ordered vector by place is not exported"):
         text("sample s : Ordered 2 <- Normal([1.0, 2.0], 1.0)\nobserve y[i : Row] <- Normal(s[0], 1.0)", target)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.export.reading import DataArray
+from qvr_core.export.reading import DataArray, ends_of
 from qvr_core.export.stan.shapes import Shapes
-from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.types.model.expressions import Constant
-from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Site
-from qvr_core.semantics.types.spaces import Constrained, Real
+from qvr_core.semantics.types.spaces import Constrained
 
 _KINDS = {
     "Simplex": "simplex[{0}]", "Ordered": "ordered[{0}]", "CholeskyFactor": "cholesky_factor_corr[{0}]",
@@ -60,16 +57,7 @@ def parameter(site: Site, name: str, plates: Sequence[str], event: Sequence[str]
 
 def bounds(site: Site) -> str:
     """`<lower=0>`; '' for all numbers."""
-    space, draw = site.bound[0][1].space, site.draw
-    low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
-    family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
-    if family is not None and low is None and high is None:
-        low, high = family.support.low, family.support.high
-    if family is not None:
-        least = dict(draw.args).get(family.above or "") if isinstance(draw, FamilyDraw) else None
-        if isinstance(least, Constant) and isinstance(least.value, int | float):
-            low = float(least.value)
-    return _limits(low, high)
+    return _limits(*ends_of(site))
 
 
 def _limits(low: float | None, high: float | None) -> str:

@@ -77,14 +77,14 @@ def beyond(drawn: TypedFamily, space: Named) -> Ends | None:
     inner, family = item_of(space.space), drawn.family
     if not isinstance(inner, Real | Constrained) or family.event or family.support.kind not in ("real", "count"):
         return None
-    low, high = _own_ends(family, {one.name: one.value for one in drawn.arguments})
+    low, high = own_ends(family, {one.name: one.value for one in drawn.arguments})
     below = inner.low is not None and (low is None or low < inner.low)
     above = inner.high is not None and (high is None or high > inner.high + _ROUNDING)
     found = (inner.low if below else None, inner.high if above else None)
     return None if found == (None, None) else found
 
 
-def _own_ends(family: Family, args: Mapping[str, Expr]) -> Ends:
+def own_ends(family: Family, args: Mapping[str, Expr]) -> Ends:
     """Between which numbers the family draws, as far as its arguments are numbers."""
     low, high = family.support.low, family.support.high
     if family.bounded_by is not None:
@@ -115,7 +115,7 @@ def _problem(drawn: TypedFamily, space: Named, wanted: Ends) -> str | None:
             f"{family.name} draws {support_words(family)} and has no cdf by which it could be truncated to "
             f"`{space.written}`{has}"
         )
-    low, high = _own_ends(family, {one.name: one.value for one in drawn.arguments})
+    low, high = own_ends(family, {one.name: one.value for one in drawn.arguments})
     first = max((end for end in (low, wanted[0]) if end is not None), default=-math.inf)
     last = min((end for end in (high, wanted[1]) if end is not None), default=math.inf)
     empty = math.ceil(first) > math.floor(last) if family.discrete and _finite(first, last) else first > last
