@@ -17,7 +17,7 @@ from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
 from qvr_core.semantics.arithmetic.broadcasting import by_place
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.truncated import FLAT, family_words, truncated_name
+from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.families.narrowed import own_ends
 from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Origin
@@ -200,10 +200,10 @@ def _check(program: Program) -> None:
     for step in all_steps(program.steps):
         if isinstance(step, LetModel | ScoreModel | ParamModel):
             continue
-        _check_site(step.site, predicted=isinstance(step, PredictModel))
+        _check_site(step.site, predicted=isinstance(step, PredictModel), latent=isinstance(step, SampleModel))
 
 
-def _check_site(site: Site, *, predicted: bool) -> None:
+def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     def no(what: str, remedy: str = "") -> Refused:
         return Refused(site.origin, f"`{site.name}`: {what} is not exported", remedy)
 
@@ -213,6 +213,9 @@ def _check_site(site: Site, *, predicted: bool) -> None:
         raise no("a family that the file declares")
     space = site.bound[0][1].space
     ordered = space if isinstance(space, Constrained) and space.kind == "Ordered" else None
+    ends = [value for key, value in site.draw.args if key in (LOWEST.name, HIGHEST.name)]
+    if latent and truncated_name(site.draw.family) is not None and not all(isinstance(end, Constant) for end in ends):
+        raise no("a draw between bounds that are computed")
     if truncated_name(site.draw.family) is not None and (ordered is not None or not is_flat(site.draw)):
         what = f"a draw truncated by `: {site.ascribed.written}`" if site.ascribed is not None else "truncation"
         beside = {"in order": ordered is not None, "that is predicted": predicted}

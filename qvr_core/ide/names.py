@@ -86,7 +86,7 @@ from qvr_core.syntax.tree.steps import (
 )
 from qvr_core.syntax.tree.units import Unit
 
-VALUE_OPTIONS = frozenset((*VALUE_KEYS, "lengths", "keep"))
+VALUE_OPTIONS = frozenset((*VALUE_KEYS, "lengths", "keep", "low", "high"))
 """Options whose values are names of the program."""
 
 CALLS = frozenset(one.name for one in COMBINATORS.values() if not one.bare)

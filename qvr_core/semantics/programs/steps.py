@@ -12,6 +12,7 @@ from qvr_core.semantics.arithmetic.elements.bases import hsgp_call
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed
+from qvr_core.semantics.programs.families.named_bounds import bounded_site, has_named_bounds
 from qvr_core.semantics.programs.families.sum_to_zero import sum_to_zero_site, summing_to_zero
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
 from qvr_core.semantics.programs.inlining import inlined
@@ -74,6 +75,8 @@ def check_step(
 def _site(kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep, ctx: StepContext) -> TypedSite:
     if isinstance(step, SampleStep) and (option := summing_to_zero(step)) is not None:
         return sum_to_zero_site(step, option, partial(_site, kind, name), ctx)
+    if has_named_bounds(step):
+        return bounded_site(step, partial(_site, kind, name), ctx)
     if not step.binders:
         return check_site(kind, name, replace(step, bracket=None, start=None), ctx)
     return indexed_site(kind, name, step, ctx) or arrow_site(kind, name, step, ctx)
