@@ -85,7 +85,7 @@
 "norm" "any" "all" "softmax" "log_softmax" "softmin" "cumsum" "cumprod" "logcumsumexp" "sort" "argsort" "flip"
 "normalize" "softplus" "elu" "celu" "leaky_relu" "hardtanh" "hardshrink" "softshrink" "clamp" "layer_norm"
 "where" "concat" "chunk" "dot" "matmul" "mv" "mm" "bmm" "outer" "transpose" "diag" "diag_embed" "inverse"
-"cholesky" "det" "logdet" "matrix_exp" "solve_triangular" "cumulative_trapezoid" "bspline" "hsgp" "eye"
+"cholesky" "det" "logdet" "matrix_exp" "eigh" "solve_triangular" "cumulative_trapezoid" "bspline" "hsgp" "eye"
 "zeros" "ones" "zeros_like" "ones_like" "full_like" "arange" "linspace" "one_hot" "tril" "triu" "unsqueeze"
 "squeeze" "reshape" "flatten" "roll" "diff" "size" "numel" "detach" "parse" "compose" "cat" "clip" "expit"
 "inv_logit" "true_divide" "fan" "scan" "stack" "repeat" "residual" "identity" "last" "mean_over_time"

@@ -41,7 +41,7 @@ syntax keyword qvrBuiltin contained fmod remainder copysign hypot floor_divide x
 syntax keyword qvrBuiltin contained sum mean prod std var median max min norm any all softmax log_softmax softmin cumsum
 syntax keyword qvrBuiltin contained cumprod logcumsumexp sort argsort flip normalize softplus elu celu leaky_relu hardtanh
 syntax keyword qvrBuiltin contained hardshrink softshrink clamp layer_norm where concat chunk dot matmul mv mm bmm outer
-syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet matrix_exp solve_triangular
+syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet matrix_exp eigh solve_triangular
 syntax keyword qvrBuiltin contained cumulative_trapezoid bspline hsgp eye zeros ones zeros_like ones_like full_like arange
 syntax keyword qvrBuiltin contained linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff size numel detach
 syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit true_divide

@@ -91,6 +91,18 @@ _HELPERS = {
     places = jnp.broadcast_to(places, terms.shape[:-1])
     return jnp.zeros((count, terms.shape[-1])).at[places].add(terms)
 ''',
+    "eigenvalues": '''def eigenvalues(matrix):
+    """The eigenvalues of a symmetric matrix, ascending."""
+    return jnp.linalg.eigh(matrix)[0]
+''',
+    "eigenvectors": '''def eigenvectors(matrix):
+    """Its eigenvectors, in columns; the first of the largest entries of each is positive."""
+    vectors = jnp.linalg.eigh(matrix)[1]
+    sizes = jnp.abs(vectors)
+    large = sizes >= (1 - 1e-8) * sizes.max(-2, keepdims=True)
+    first = large & (jnp.cumsum(large, -2) == 1)
+    return vectors * jnp.sign((vectors * first).sum(-2, keepdims=True))
+''',
     "bspline": '''def bspline(x, knots, degree):
     """The B-splines on knots whose ends stand there once, a column for each."""
     whole = [*knots[:1] * degree, *knots, *knots[-1:] * degree]

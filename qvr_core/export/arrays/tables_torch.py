@@ -102,6 +102,18 @@ _HELPERS = {
     where = (places.expand(terms.shape[:-1]),)
     return torch.zeros((count, terms.shape[-1])).index_put(where, terms, True)
 ''',
+    "eigenvalues": '''def eigenvalues(matrix):
+    """The eigenvalues of a symmetric matrix, ascending."""
+    return torch.linalg.eigh(matrix)[0]
+''',
+    "eigenvectors": '''def eigenvectors(matrix):
+    """Its eigenvectors, in columns; the first of the largest entries of each is positive."""
+    vectors = torch.linalg.eigh(matrix)[1]
+    sizes = vectors.abs()
+    large = sizes >= (1 - 1e-8) * sizes.amax(-2, keepdim=True)
+    first = large & (large.cumsum(-2) == 1)
+    return vectors * (vectors * first).sum(-2, keepdim=True).sign()
+''',
     "bspline": '''def bspline(x, knots, degree):
     """The B-splines on knots whose ends stand there once, a column for each."""
     whole = [*knots[:1] * degree, *knots, *knots[-1:] * degree]

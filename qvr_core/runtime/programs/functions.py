@@ -10,7 +10,7 @@ from qvr_core.arrays.engine import functional as nnf
 from qvr_core.operations.table import having
 from qvr_core.runtime.values.bases import bspline, hsgp, hsgp_frequencies
 from qvr_core.runtime.values.cells import Cell, align, as_one
-from qvr_core.runtime.values.decompositions import cholesky, inverse, matrix_exp, solve_lower
+from qvr_core.runtime.values.decompositions import cholesky, eigh, inverse, matrix_exp, solve_lower
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, canonical
 
@@ -325,6 +325,8 @@ _OWN: Mapping[str, Function] = {
     "inverse": _on_first(inverse), "cholesky": _on_first(cholesky),
     "matrix_exp": _on_first(lambda value: matrix_exp(_numbers("matrix_exp", value))),
     "bspline": _bspline, "hsgp": _hilbert(hsgp), "hsgp_frequencies": _hilbert(hsgp_frequencies),
+    "eigh": _on_first(lambda value: eigh(_numbers("eigh", value))[0]),
+    "eigenvectors": _on_first(lambda value: eigh(_numbers("eigh", value))[1]),
     "solve_triangular": _solve_triangular, "cumulative_trapezoid": _cumulative_trapezoid,
     "det": _on_first(linalg.det), "logdet": _on_first(arrays.logdet),
     "eye": _constructor(arrays.eye), "zeros": _constructor(arrays.zeros), "ones": _constructor(arrays.ones),

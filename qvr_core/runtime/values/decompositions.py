@@ -64,6 +64,23 @@ def solve_lower(factor: Tensor, right: Tensor) -> Tensor:
     )
 
 
+_TIE = 1.0 - 1e-8
+
+
+def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """The eigenvalues (…, n), ascending, and the eigenvectors (…, n, n), in columns, of symmetric matrices, of which
+    the lower triangle is read.
+
+    The largest entry of each vector is positive, the first where others are as large.  Vectors of equal values are any
+    of those that there are, and have no derivative.
+    """
+    values, vectors = linalg.eigh(matrix)
+    sizes = vectors.detach().abs()
+    large = (sizes >= _TIE * sizes.amax(-2, keepdim=True)).to(vectors.dtype)
+    first = large * (large.cumsum(-2) == 1.0)
+    return values, vectors * (vectors.detach() * first).sum(-2, keepdim=True).sign()
+
+
 def inverse(matrix: Tensor) -> Tensor:
     """The inverse of (…, n, n) matrices."""
     if not _trying.get():

@@ -25,7 +25,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
     with_last,
 )
-from qvr_core.semantics.arithmetic.elements.bases import basis_of_process, check_basis
+from qvr_core.semantics.arithmetic.elements.bases import PAIRS, basis_of_process, check_basis, eigen
 from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type, own_rank
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
@@ -98,7 +98,7 @@ def check_builtin(
     texts = texts if first is None else ["the value", *texts]
     if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
-    if function.name in ("bspline", "hsgp"):
+    if function.name == "bspline" or function.name in PAIRS:
         return check_basis(function, expr, args, dict(keywords), ctx)
     if over is not None:
         return check_over(function, args, over, expr, partial(_same_shape, canonical(function.name)), ctx)
@@ -127,7 +127,7 @@ def check_builtin(
 
 
 def check_pair(expr: ArithCall, ctx: StepContext, check: Check) -> tuple[Expr, Expr] | None:
-    """Both values of `hsgp`; None where there is a mistake."""
+    """Both values of a function that gives two; None where there is a mistake."""
     function = BUILTINS[expr.func.text]
     given = [arg for arg in expr.args if arg.key is None or not _is_keyword(function, arg)]
     args = tuple(check(arg.value, ctx) for arg in given)
@@ -137,6 +137,8 @@ def check_pair(expr: ArithCall, ctx: StepContext, check: Check) -> tuple[Expr, E
     _check_keywords(function, expr, ctx)
     if not args or not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return None
+    if function.name == "eigh":
+        return eigen(expr, args[0], ctx)
     return basis_of_process(function, expr, args, keywords, ctx)
 
 

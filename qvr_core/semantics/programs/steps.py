@@ -8,7 +8,7 @@ from functools import partial
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ascribed_values import ascribed_value
 from qvr_core.semantics.arithmetic.builtin_calls import check_pair
-from qvr_core.semantics.arithmetic.elements.bases import hsgp_call
+from qvr_core.semantics.arithmetic.elements.bases import pair_call
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed
@@ -161,7 +161,7 @@ def _parts(pattern: Pattern, kind: ValueType, gives: str, ctx: StepContext) -> l
 
 
 def _pair(step: LetStep, call: ArithCall, ctx: StepContext) -> tuple[StepModel, Bindings]:
-    """`let (basis, frequencies) = hsgp(…)`: two values, each with its own axes."""
+    """`let (values, vectors) = eigh(A)`: two values, each with its own axes."""
     names, origin = step.pattern.names, ctx.scope.origin(step.pattern.span)
     values = check_pair(call, ctx, check_arith) or [
         Builtin(type=ValueType(Unknown()), origin=origin, function=call.func.text, args=()) for _ in names
@@ -176,7 +176,7 @@ def _pair(step: LetStep, call: ArithCall, ctx: StepContext) -> tuple[StepModel, 
 
 
 def _let(step: LetStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
-    call = hsgp_call(step.value, ctx)
+    call = pair_call(step.value, ctx)
     if call is not None and step.space is None and step.pattern.brackets and len(step.pattern.names) == 2:
         return _pair(step, call, ctx)
     value = check_arith(step.value, ctx) if step.space is None else ascribed_value(step, step.space, ctx)

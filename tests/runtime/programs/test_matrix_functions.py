@@ -14,7 +14,7 @@ import torch
 
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel
-from qvr_core.runtime.values.decompositions import LARGEST_NORM, matrix_exp
+from qvr_core.runtime.values.decompositions import LARGEST_NORM, eigh, matrix_exp
 
 HEAD = "object S : FinSet 3\nobject T : FinSet 4\nobject G : FinSet 2\nprogram p : One -> One\n"
 POINTS = (-1.5, -0.3, 0.0, 0.4, 1.2)
@@ -33,6 +33,7 @@ A, AG, L, LG, B, V, VG = (
     *(_normals(3, 3), _normals(2, 3, 3), _lower(3, 3), _lower(2, 3, 3)),
     *(_normals(3, 4), _normals(3), _normals(2, 3)),
 )
+SYMMETRIC = AG + np.swapaxes(AG, 1, 2)
 X, Y = np.sort(_normals(4)), _normals(4)
 
 
@@ -41,6 +42,13 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 
 def _solved(factor: Any, right: Any) -> Any:
     return sl.solve_triangular(factor, right, lower=True)
+
+
+def _eigen(matrix: Any) -> Any:
+    """Of scipy; the largest entry of each vector is positive."""
+    values, vectors = sl.eigh(matrix)
+    largest = vectors[np.abs(vectors).argmax(0), range(len(vectors))]
+    return values, vectors * np.sign(largest)
 
 
 # the let, its data, and its value by `m`
@@ -67,6 +75,18 @@ CASES: dict[str, tuple[str, dict[str, tuple[str, Any]], Callable[[float], Any]]]
     "a matrix for each": (
         "r[g : G] = solve_triangular(l[g], m * b)", {"l": ("G * S * S", LG), "b": ("S * T", B)},
         lambda m: np.array([_solved(one, m * B) for one in LG]),
+    ),
+    "eigenvalues": (
+        "(r, v) = eigh(a + m * b)", {"a": ("S * S", SYMMETRIC[0]), "b": ("S * S", SYMMETRIC[1])},
+        lambda m: _eigen(SYMMETRIC[0] + m * SYMMETRIC[1])[0],
+    ),
+    "eigenvectors": (
+        "(l, r) = eigh(a + m * b)", {"a": ("S * S", SYMMETRIC[0]), "b": ("S * S", SYMMETRIC[1])},
+        lambda m: _eigen(SYMMETRIC[0] + m * SYMMETRIC[1])[1],
+    ),
+    "eigenvectors of each": (
+        "(l, r) = eigh(a)", {"a": ("G * S * S", SYMMETRIC)},
+        lambda m: np.array([_eigen(one)[1] for one in SYMMETRIC]),
     ),
     "integral": (
         "r = cumulative_trapezoid(exp(m * y), x)", {"y": ("T", Y), "x": ("T", X)},
@@ -105,11 +125,23 @@ def test_the_density_and_its_gradient_are_those_of_scipy(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_chains_are_machine_code(name: str) -> None:
     program, data = model(name)
+    if name in ("eigenvalues", "eigenvectors"):
+        result = MCMC(NUTSKernel(), 3, 2, 1, seed=1).run(program, None, {"z": torch.tensor(0.7), **data})
+        assert result.engine == "plain"  # of what is drawn they are no machine code
+        return
     found = {
         engine: MCMC(NUTSKernel(), 3, 2, 1, seed=1, engine=engine).run(program, None, {"z": torch.tensor(0.7), **data})
         for engine in ("compiled", "plain")
     }
     assert {key: one.engine for key, one in found.items()} == {"compiled": "compiled", "plain": "plain"}
+
+
+def test_of_entries_that_are_as_large_the_first_is_positive() -> None:
+    values, vectors = eigh(torch.tensor([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 5.0]]))
+    root = 0.5**0.5
+    np.testing.assert_allclose(values.numpy(), [1.0, 3.0, 5.0], atol=1e-12)
+    expected = [[root, root, 0.0], [-root, root, 0.0], [0.0, 0.0, 1.0]]
+    np.testing.assert_allclose(vectors.numpy(), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e-3, 1.0, 40.0, 3000.0])
