@@ -15,10 +15,9 @@ from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
 from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
-from qvr_core.semantics.arithmetic.broadcasting import by_place
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, family_words, truncated_name
-from qvr_core.semantics.programs.families.narrowed import own_ends
+from qvr_core.semantics.programs.families.narrowed import has_places, own_ends
 from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Apply, Bound, Constant, Data, IndexValue, Scatter, Window
@@ -223,7 +222,7 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
         more = next((words for words, there in beside.items() if there), None)
         if more is not None:
             raise no(f"{what} {more}")
-    if ordered is not None and _by_place(site.draw, ordered):
+    if has_places(site.draw, space):
         raise no("an ordered vector by place")
     for option in ("via", "at"):
         if getattr(site, option) is not None:
@@ -239,12 +238,6 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
         raise no("a chain that starts from values")
     if site.missing is not None and site.missing.how != "impute":
         raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
-
-
-def _by_place(draw: FamilyDraw, space: Constrained) -> bool:
-    parameters = FAMILIES[draw.family].parameters
-    ranks = {name: one.rank for one in parameters for name in (one.name, *dict(one.alternatives))}
-    return any(by_place(value, ranks[name], space.size) for name, value in draw.args)
 
 
 def _data(program: Program, model: Model) -> Iterator[DataArray]:

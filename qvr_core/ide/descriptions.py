@@ -21,6 +21,7 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import HIGHEST, LOWEST, family_words, truncated_name
+from qvr_core.semantics.programs.families.narrowed import has_places
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.model.arrows import (
@@ -372,7 +373,7 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
             if site.noncentred
             else ""
         )
-        return prose(head, f"{role} · {drawn} · {words}", moved, chain_note(site), density)
+        return prose(head, f"{role} · {drawn} · {words}", moved, _places_note(site, space), chain_note(site), density)
     shape = f"Shape: `{drawn_as}`" if (space is not None or plate is not None) and drawn_as != "()" else ""
     return prose(
         head,
@@ -380,10 +381,18 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
         shape,
         f"One draw per element of {space_text(plate)}." if plate is not None else "",
         chain_note(site),
+        _places_note(site, space),
         support,
         density or ("" if role == PREDICTED else "Its log density is exact, not estimated from samples."),
         "Drawn anew in each row of the batch." if rows and site.row_local and plate is not None else "",
     )
+
+
+def _places_note(site: Site, space: Named | None) -> str:
+    """Of an ordered vector whose places have numbers of their own."""
+    draw = site.draw
+    placed = isinstance(draw, FamilyDraw) and has_places(draw, None if space is None else space.space)
+    return "Each place has numbers of its own: the density is their product, and not normalised." if placed else ""
 
 
 def _between(draw: FamilyDraw) -> str:

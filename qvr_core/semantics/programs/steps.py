@@ -31,7 +31,7 @@ from qvr_core.semantics.types.model.steps import (
     ScoreModel,
     StepModel,
 )
-from qvr_core.semantics.types.program_codes import PATTERN_MISMATCH
+from qvr_core.semantics.types.program_codes import NO_DRAWS, PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import Named, Product, Seq, Space, Unknown
 from qvr_core.syntax.tree.arithmetic import ArithCall, Lambda, ParenArith
 from qvr_core.syntax.tree.names import Name
@@ -113,6 +113,9 @@ def _sample(step: SampleStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
         return placed
     names = step.pattern.names
     typed = _site("sample", names[0], step, ctx)
+    if typed.family is not None and typed.family.family.improper:
+        message = f"`{step.draw.name.text}` has no draws: NUTS fits it, but svi and draws from the prior are refused"
+        ctx.scope.report(NO_DRAWS, message, step.draw.name.span)
     if not step.pattern.brackets:
         binding = site_binding("sample", typed, ctx)
         site = replace(typed.site, bound=((names[0].text, typed.named),), type=typed.type, range=binding.range)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from qvr_core.semantics.arithmetic.broadcasting import SCALAR
+from qvr_core.semantics.arithmetic.broadcasting import SCALAR, by_place
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, interval, support_words
 from qvr_core.semantics.language.truncated import FLAT, FLAT_ON, HIGHEST, LOWEST, truncated
@@ -18,6 +18,7 @@ from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH
 from qvr_core.semantics.types.model.expressions import Constant, Expr
+from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.spaces import Constrained, Named, Real, Space, item_of
 from qvr_core.syntax.tree.arithmetic import Literal
@@ -63,6 +64,15 @@ def narrowed(
     args = (*drawn.model.args, *((one.name, one.value) for one in given))
     model = replace(drawn.model, family=family.name, args=args)
     return replace(drawn, family=family, arguments=(*drawn.arguments, *given), model=model)
+
+
+def has_places(draw: FamilyDraw, space: Space | None) -> bool:
+    """Whether an ordered vector has a number of its own for each place."""
+    if not isinstance(space, Constrained) or space.kind != "Ordered" or draw.declared:
+        return False
+    parameters = FAMILIES[draw.family].parameters
+    ranks = {name: one.rank for one in parameters for name in (one.name, *dict(one.alternatives))}
+    return any(by_place(value, ranks[name], space.size) for name, value in draw.args)
 
 
 def without_bounds(space: Space) -> Space:
