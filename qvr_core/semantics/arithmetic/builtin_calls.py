@@ -135,7 +135,10 @@ def check_pair(expr: ArithCall, ctx: StepContext, check: Check) -> tuple[Expr, E
         arg.key.text: check(arg.value, ctx) for arg in expr.args if arg.key is not None and _is_keyword(function, arg)
     }
     _check_keywords(function, expr, ctx)
-    if not args or not _check_arity(function, expr, given, len(args), len(keywords), ctx):
+    if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
+        return None
+    if not args:
+        ctx.scope.report(FUNCTION_ARGUMENTS, f"`{function.name}` needs `{function.parameters[0]}`", expr.func.span)
         return None
     if function.name == "eigh":
         return eigen(expr, args[0], ctx)

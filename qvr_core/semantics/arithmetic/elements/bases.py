@@ -75,7 +75,13 @@ def check_basis(
     trees = _trees(function, expr)
     unknown = Builtin(type=ValueType(Unknown()), origin=origin, function=function.name, args=tuple(args))
     if function.name in PAIRS:
-        ctx.scope.report(FUNCTION_ARGUMENTS, PAIRS[function.name], expr.func.span)
+        message, place = PAIRS[function.name], ctx.scope.origin(expr.func.span)
+        # a step with several names reads its right side for each
+        if not any(one.message == message and one.place == place for one in ctx.scope.diagnostics[-1:]):
+            ctx.scope.report(FUNCTION_ARGUMENTS, message, place)
+        return unknown
+    if not args:
+        ctx.scope.report(FUNCTION_ARGUMENTS, f"`{function.name}` needs `{function.parameters[0]}`", expr.func.span)
         return unknown
     if "knots" not in given:
         if any(arg.key is not None and arg.key.text not in function.parameters for arg in expr.args):

@@ -20,7 +20,7 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH, INVALID_OPTION
 from qvr_core.semantics.types.diagnostics import Code, Severity
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.program_codes import STEP_OPTION
+from qvr_core.semantics.types.program_codes import DUPLICATE_AXIS, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Unknown
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, Gather, Literal, Variable
 from qvr_core.syntax.tree.names import Name, Span
@@ -54,6 +54,8 @@ def bounded_site(step: Drawn, check: Callable[[Drawn, StepContext], TypedSite], 
     found = check(plain, ctx)
     if any(one.code.severity is Severity.ERROR for one in ctx.scope.diagnostics[told:]):
         return found
+    if family_of(step.draw, ctx) is None and ctx.scope.lookup(step.draw.name.text) is None:
+        return found  # reported: the family is misspelt
     problem = _problem(step, found, ctx)
     if problem is not None:
         code, message, place = problem
@@ -78,6 +80,9 @@ def _problem(step: Drawn, found: TypedSite, ctx: StepContext) -> tuple[Code, str
     """Why the draw cannot have such bounds, and what is to blame."""
     family = family_of(step.draw, ctx)
     assert step.space is not None
+    bounds = _bounds(step)
+    if len(bounds) > 1 and bounds[0].key.text == bounds[1].key.text:
+        return INVALID_OPTION, f"`{bounds[1].key.text}` is given twice", bounds[1].key.span
     if family is None or not isinstance(found.site.draw, FamilyDraw):
         return FAMILY_MISMATCH, "bounds are of a draw from a family, which is truncated there", step.space.span
     if component_names(family.name) is not None or found.site.chain is not None or step.start is not None:
@@ -112,8 +117,11 @@ def _argument(option: Option, step: Drawn, ctx: StepContext) -> ArithArg | None:
     tree: Arith = Variable(Name(value.text, value.span))
     told = len(ctx.scope.diagnostics)
     kind = check_arith(tree, ctx).type
+    own_names = [step.name] if isinstance(step, ObserveStep | PredictStep) else step.pattern.names
     if len(ctx.scope.diagnostics) > told or isinstance(kind.space, Unknown):
         return None
+    if any(own.text == value.text for own in own_names):
+        return None  # reported: bound only here
     found = axes(kind)
     if found is None:
         message = f"nothing says what `{value.text}` runs over: declare it, `data {value.text} : …`"
@@ -121,7 +129,13 @@ def _argument(option: Option, step: Drawn, ctx: StepContext) -> ArithArg | None:
         return None
     indices: list[Arith] = []
     for _, name in found:
-        own = next((one for one in step.binders if name is not None and _set(one.space, ctx) == name), None)
+        fitting = [one for one in step.binders if name is not None and _set(one.space, ctx) == name]
+        own = fitting[0] if fitting else None
+        if len(fitting) > 1:
+            both = " and ".join(f"`{one.name.text}`" for one in fitting)
+            message = f"`{value.text}` runs over {name}, and so do {both}: give it a `let` with the index that is meant"
+            ctx.scope.report(DUPLICATE_AXIS, message, value.span)
+            return None
         if own is None:
             over = name or "several numbers"
             ctx.scope.report(INVALID_OPTION, f"`{value.text}` runs over {over}, and no index of this step", value.span)

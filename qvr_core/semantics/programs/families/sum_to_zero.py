@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.broadcasting import axes
+from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.options import removal
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.sum_to_zero import OF, SUM_TO_ZERO
@@ -16,8 +17,8 @@ from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.program_codes import STEP_OPTION
-from qvr_core.semantics.types.spaces import Finite
-from qvr_core.syntax.tree.arithmetic import ArithArg, Variable
+from qvr_core.semantics.types.spaces import Finite, Unknown
+from qvr_core.syntax.tree.arithmetic import ArithArg, Binder, Variable
 from qvr_core.syntax.tree.options import Option
 from qvr_core.syntax.tree.steps import SampleStep
 from qvr_core.syntax.walk import walk
@@ -38,7 +39,8 @@ def sum_to_zero_site(
     """The site of a step with the option: checked as it stands without it, then as one of vectors over the last set."""
     assert step.options is not None
     told = len(ctx.scope.diagnostics)
-    others = tuple(one for one in step.options.items if one is not option)
+    others = tuple(one for one in step.options.items if one.key.text != KEY)
+    again = next((one for one in step.options.items if one.key.text == KEY and one is not option), None)
     plain = replace(step, options=replace(step.options, items=others))
     found = check(plain, ctx)
     if any(one.code.severity is Severity.ERROR for one in ctx.scope.diagnostics[told:]):
@@ -46,6 +48,13 @@ def sum_to_zero_site(
     if option.value is not None:
         message = f"`{KEY}` stands alone, without a value"
         ctx.scope.report(STEP_OPTION, message, option.value.span)
+        return found
+    if again is not None:
+        ctx.scope.report(STEP_OPTION, f"`{KEY}` is given twice", again.key.span)
+        return found
+    if family_of(step.draw, ctx) is None and ctx.scope.lookup(step.draw.name.text) is None:
+        return found  # reported: the family is misspelt
+    if isinstance(found.type.space, Unknown) or any(isinstance(one.space, Unknown) for one in found.site.indices):
         return found
     problem = _problem(step, found, ctx)
     if problem is not None:
@@ -65,7 +74,7 @@ def sum_to_zero_site(
     return made
 
 
-def _problem(step: SampleStep, found: TypedSite, ctx: StepContext) -> tuple[str, ArithArg | None] | None:
+def _problem(step: SampleStep, found: TypedSite, ctx: StepContext) -> tuple[str, ArithArg | Binder | None] | None:
     """Why the numbers of a step cannot be made to sum to 0, and the argument to blame, or None for the option."""
     draw = found.site.draw
     if step.binders and step.space is not None:
@@ -84,15 +93,17 @@ def _problem(step: SampleStep, found: TypedSite, ctx: StepContext) -> tuple[str,
     last = found.site.indices[-1].space
     if not isinstance(last, Finite):
         return f"`{KEY}` is over one set, and the last index runs over a product", None
+    if last.nominal is None:
+        return f"`{KEY}` is over a set with a name: declare it, `object S : …`", step.binders[-1]
     if isinstance(last.size, int) and last.size == 1:
-        return f"`{KEY}` leaves nothing to draw: {last.nominal or 'the last set'} has one element", None
+        return f"`{KEY}` leaves nothing to draw: {last.nominal} has one element", None
     trees, values = _arguments(step), dict(draw.args)
     if not _is_zero(values["loc"]):
         return f"with `{KEY}` the location is 0: add what is not to the predictor", trees.get("loc")
     own = step.binders[-1].name.text
     read = any(isinstance(node, Variable) and node.name.text == own for node in walk(trees["scale"].value))
     names = [name for _, name in axes(values["scale"].type) or [] if name is not None]
-    if read or (last.nominal is not None and any(set_of(name) == last.nominal for name in names[-1:])):
+    if read or any(set_of(name) == last.nominal for name in names[-1:]):
         return f"with `{KEY}` the scale is one for all elements of `{own}`", trees["scale"]
     return None
 
