@@ -85,7 +85,25 @@ def object_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     shape = set_words(held.space.space) or _vectors(held.space.space)
     written = held.space.written
     composed = f"Written `{written}`." if written not in (held.name, structure(held.space.space)) else ""
-    return prose(Code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, _uses(snapshot, symbol))
+    told = _told(snapshot, held.name) if isinstance(held.space.space, Finite) else ""
+    return prose(Code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, told, _uses(snapshot, symbol))
+
+
+def _told(snapshot: Snapshot, name: str) -> str:
+    """Which data name the elements of a set, and which have one value for each of them."""
+    labels: dict[str, None] = {}
+    rows: dict[str, None] = {}
+    for program in model_of(snapshot).programs.values():
+        for item in program.data:
+            if isinstance(item.type.space, Finite) and item.type.space.nominal == name:
+                labels[item.name] = None
+            if any(each.nominal == name for each in item.over):
+                rows[item.name] = None
+    named = f"`{'`, `'.join(list(labels)[:SHOWN_USES])}`"
+    valued = f"`{'`, `'.join(list(rows)[:SHOWN_USES])}`"
+    names = f"The values of {named} are its elements." if labels else ""
+    values = f"There is one value of {valued} for each of them." if rows else ""
+    return " ".join(filter(None, (names, values)))
 
 
 def _vectors(space: Space) -> str:

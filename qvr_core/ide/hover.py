@@ -46,7 +46,7 @@ from qvr_core.semantics.language.options import MEANINGS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.display import space_text, structure
-from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan
+from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan, TakeFactor
 from qvr_core.semantics.types.model.file import ObjectModel
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
@@ -142,7 +142,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "space":
             return keyword_text(symbol.name)
         case "attribute":
-            return _attribute(symbol.name)
+            return _attribute(snapshot, found)
         case "size":
             return prose(f"`{symbol.name}`: a size, the same wherever the file names it", _size_value(snapshot, found))
         case "local":
@@ -359,11 +359,23 @@ def _keyword_argument(symbol: Symbol) -> Prose:
     return ()
 
 
-def _attribute(name: str) -> Prose:
+def _attribute(snapshot: Snapshot, found: Found) -> Prose:
+    """What stands behind a dot: a method, or a factor of a product, with the others beside it."""
+    name = found.symbol.name
     if name in POSTFIX:
         call, summary = POSTFIX[name]
         return prose(Code(call), summary)
-    return prose(f"`.{name}`: a factor of the value, or a method")
+    root = arrow_of(snapshot, found.statement)
+    nodes = walk(root, parts) if root is not None else ()
+    taking = next((each for each in nodes if isinstance(each, TakeFactor) and each.field == name), None)
+    if taking is None:
+        return prose(f"`.{name}`: a factor of the value, or a method")
+    given = taking.base.codomain.written
+    return prose(
+        Code(f".{name}"),
+        f"The part `{name}` of what stands before the dot, `{given}`; its other parts are left out.",
+        f"Gives `{structure(taking.codomain.space)}`.",
+    )
 
 
 def _size_value(snapshot: Snapshot, found: Found) -> str:

@@ -104,7 +104,9 @@ def _extent(space: Finite, lag: int) -> str:
     if space.labels is not None:
         shown = ", ".join(f"`{label}`" for label in space.labels[:SHOWN_LABELS])
         return f"through {shown}" + (f" and {len(space.labels) - SHOWN_LABELS} more" if len(space.labels) > 8 else "")
-    return "through its set" if isinstance(space.size, Linear) else f"through {elements(int(space.size))}"
+    if isinstance(space.size, Linear):
+        return "through the elements that the data bring"
+    return f"through {elements(int(space.size))}"
 
 
 def _place(at: int) -> str:

@@ -27,3 +27,35 @@ def test_columns_of_booleans_counts_and_labels_are_drawn_from_what_fits_them() -
 def test_a_value_stands_with_its_indices_and_the_bare_name_behind() -> None:
     found = offered("statistics/radon", "observe log_radon", "    observe log_radon[i : House] <- Normal(")
     assert found.index("level[county[i]]") < found.index("mu") < found.index("level")
+
+
+def test_what_is_compared_with_an_element_is_an_index_of_its_set() -> None:
+    begun = "    let inhabitants[s : State] = sum(people[c] for c : Cell if cell_state[c] == "
+    assert offered("statistics/mrp", "let inhabitants", begun)[0] == "s"
+
+
+def test_functions_that_most_formulas_have_stand_before_the_alphabet() -> None:
+    found = offered("survival", "score seen", "    score seen = sum(")
+    assert found.index("exp") < found.index("abs") < found.index("acos")
+
+
+def test_a_program_is_exported_before_its_parts() -> None:
+    assert offered("lstm_lm", "export", "export ")[0] == "lstm_lm"
+
+
+def test_a_bias_is_an_option_of_a_tied_head_alone() -> None:
+    begun = "morphism lm_head : Hidden -> Token [role=kernel, "
+    assert "bias" not in offered("lstm_lm", "morphism lm_head", begun)
+    assert "bias" in offered("lstm_lm", "morphism lm_head", begun + "tie=tok_embed, ")
+
+
+def test_a_set_of_the_data_says_what_names_its_elements_and_what_has_values_for_them() -> None:
+    told = hovered("statistics/radon", "object County", "County")
+    assert "The values of county are its elements." in told
+    assert "one value of log_uranium for each" in told
+
+
+def test_a_part_of_a_state_says_what_it_is_a_part_of() -> None:
+    told = hovered("rlstm_lm", "let backbone", "h")
+    assert "Seq (Hidden * Hidden)" in told
+    assert "Gives Seq Real 64" in told

@@ -18,6 +18,7 @@ from qvr_core.ide.completion.imported import from_imports, imported_offered, imp
 from qvr_core.ide.completion.indexing import (
     axis_of,
     binders_offered,
+    compared_offered,
     indexed_name,
     indexed_offered,
     indices_offered,
@@ -192,7 +193,9 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
             if _seen(place, "EQUAL"):
                 yield from _arithmetic(snapshot, place)
         case "export":
-            yield from _expression(snapshot, place, bracket)
+            programs = model_of(snapshot).programs
+            for item in _expression(snapshot, place, bracket):
+                yield replace(item, order=-1) if item.label in programs else item
         case "composition":
             yield from (Completion(name, "module", rank=GOOD) for name in BUILTIN_COMPOSITIONS)
         case _:
@@ -276,9 +279,9 @@ def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
                 yield replace(offered, order=likely.order(key, first))
     elif place.keyword == "morphism":
         role = ROLES.get(_role(place))
-        for spec in role.options.values() if role is not None else ():
-            if spec.key not in given and (spec.key != "scale" or _scale_matters(snapshot, place)):
-                yield _role_option(spec, _role(place))
+        for at, spec in enumerate(role.options.values() if role is not None else ()):
+            if spec.key not in given and _option_matters(snapshot, place, spec.key, given):
+                yield replace(_role_option(spec, _role(place)), order=at)
     elif place.keyword == "program":
         for key in PROGRAM_KEYS:
             listed = key in ("effects", "keep")
@@ -298,6 +301,13 @@ def _may_stand(snapshot: Snapshot, place: Context, key: str) -> bool:
     undeclared = len(declared) < len(program.data) or any(each.name for each in program.inputs)
     counts = any(item.numbers == "count" for item in declared)
     return key != "lengths" or not declared or undeclared or counts
+
+
+def _option_matters(snapshot: Snapshot, place: Context, key: str, given: set[str]) -> bool:
+    """False for a scale where the family has none, and for the bias of a head that is tied to nothing."""
+    if key == "bias" and _role(place) == "kernel":
+        return "tie" in given
+    return key != "scale" or _scale_matters(snapshot, place)
 
 
 def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
@@ -472,6 +482,7 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         yield from (Completion(call.partition("(")[0], "method", call, insert=call, rank=GOOD) for call in methods)
         return
     indexed = {item.label.partition("[")[0]: item for item in indexed_offered(snapshot, place)}
+    yield from compared_offered(snapshot, place)
     yield from indexed.values()
     for item in values_offered(snapshot, place):
         # without its indices it would be an error here

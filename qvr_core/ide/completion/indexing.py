@@ -122,6 +122,25 @@ def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
     yield from _labels(snapshot, wanted)
 
 
+def compared_offered(snapshot: Snapshot, place: Context) -> Items:
+    """Behind `cell_state[c] ==`: the indices of the set that the value is of, then its labels."""
+    if place.last is None or place.last.kind != "COMPARISON":
+        return
+    before = place.tokens[:-1]
+    if before and before[-1].kind == "RSQB":
+        opening = next((at for at in range(len(before) - 1, 0, -1) if before[at].kind == "LSQB"), 0)
+        before = before[:opening]
+    compared = before[-1].text if before and before[-1].kind == "NAME" else ""
+    wanted = axes_at(snapshot, place).get(compared, NO_AXES)[2]
+    if wanted is None:
+        return
+    for index, over in running(place):
+        if over == wanted:
+            yield Completion(index, "parameter", f"an index of {over}", rank=BEST, order=-2)
+    for item in _labels(snapshot, wanted):
+        yield replace(item, rank=BEST, order=-1)
+
+
 def gathers(
     known: Mapping[str, Known], indices: Sequence[tuple[str, str]], wanted: str | None
 ) -> Iterator[tuple[str, str]]:

@@ -46,6 +46,10 @@ OPTIONS: Mapping[str, Sequence[str]] = {
 }
 """By the word of a step."""
 STEPS = ("sample", "observe", "let", "data", "marginalize", "predict", "return", "score")
+FUNCTIONS = (
+    "exp", "log", "sqrt", "sum", "mean", "sigmoid", "where", "log1p", "abs", "square", "softmax", "logit", "tanh",
+    "zeros", "ones", "cumsum", "max", "min",
+)  # fmt: skip
 SPACES = ("Real", "Ordered", "Simplex", "FinSet")
 SPACES_OF: Mapping[str, str] = {"ordered": "Ordered", "simplex": "Simplex", "lower triangular": "CholeskyFactor"}
 """The space of a latent by the constraint of the parameter that it is used as."""

@@ -225,7 +225,7 @@ def bound_offered(snapshot: Snapshot, place: Context) -> Items:
     for name, (placed, occurrence) in bindings(place.statement).items():
         if place.placed is None or placed.uid != place.placed.uid:
             word, typed = occurrence.of or "input", types.get(name)
-            detail = f"{word} · {typed}" if typed else word
+            detail = f"{word} · {typed}" if typed and "?" not in typed else word
             # data that are observed are seldom read, and never before what the program draws or computes
             yield Completion(name, binding_kind(occurrence), detail, rank=BEST, order=word in ("data", "observe"))
 
@@ -285,6 +285,7 @@ def functions_offered(snapshot: Snapshot) -> Items:
             _NEEDING_OPTIONS.get(function.name, f"{function.name}({parameters})"),
             snippet=True,
             rank=LAST,
+            order=likely.order(function.name, likely.FUNCTIONS),
         )
 
 
