@@ -11,6 +11,7 @@ from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
     Ascription,
+    IndexedValue,
     LetModel,
     MarginalizeModel,
     ObserveModel,
@@ -23,6 +24,7 @@ from qvr_core.semantics.types.model.steps import (
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
     Constrained,
+    Finite,
     Named,
     Real,
     Space,
@@ -34,6 +36,9 @@ from qvr_core.semantics.types.spaces import (
 )
 from qvr_core.semantics.types.walk import all_steps
 
+Axes = tuple[str | None, ...]
+Known = tuple[Axes, str, str | None]
+"""Axes, type as text, and the set that the elements are of."""
 PLATES = (Ascription.PLATE, Ascription.ROW_DRAWS)
 
 
@@ -104,3 +109,39 @@ def types_of(program: Program) -> Mapping[str, str]:
             case ScoreModel():
                 pass
     return {name: text for name, text in found.items() if text}
+
+
+def axes_of(program: Program) -> dict[str, Known]:
+    """For each name of a program: its axes, its type as text, and the set that its elements are of."""
+    found = {item.name: axes_of_type(item.type) for item in program.data}
+    for step in all_steps(program.steps):
+        match step:
+            case LetModel(names=(name,), value=value):
+                found[name] = axes_of_type(value.type)
+            case LetModel(names=names, indexed=IndexedValue(values=values)):
+                found |= {name: axes_of_type(value.type) for name, value in zip(names, values, strict=False)}
+            case (
+                SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
+                | MarginalizeModel(site=site)
+            ):  # fmt: skip
+                found |= {name: _axes_of_site(site, name) for name, _ in site.bound}
+            case _:
+                pass
+    return found
+
+
+def axes_of_type(kind: ValueType) -> Known:
+    names = (*kind.indexed, *((kind.event,) if kind.event is not None else ()))
+    axes = tuple(None if name is None else set_of(name) for name in names)
+    return axes, type_text(kind), kind.space.nominal if isinstance(kind.space, Finite) else None
+
+
+def _axes_of_site(site: Site, name: str) -> Known:
+    plate = plate_of(site)
+    spaces = (
+        *(factors_of(plate.space) if plate is not None else ()),
+        *(() if site.over is None else (site.over.space,)),
+    )
+    axes = tuple(space.nominal if isinstance(space, Finite) else None for space in spaces)
+    element = next((space.space for bound, space in site.bound if bound == name), None)
+    return axes, site_type(site, name), element.nominal if isinstance(element, Finite) else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
-from qvr_core.ide.axes import plate_of, site_type, type_text, types_of
+from qvr_core.ide.axes import axes_of, plate_of, site_type, type_text, types_of
 from qvr_core.ide.imports.homes import home_named
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
@@ -90,20 +91,31 @@ def object_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
 
 
 def _told(snapshot: Snapshot, name: str) -> str:
-    """Which data name the elements of a set, and which have one value for each of them."""
+    """Whose values are the elements of a set, and what has a value for each of them."""
     labels: dict[str, None] = {}
-    rows: dict[str, None] = {}
+    valued: dict[str, None] = {}
     for program in model_of(snapshot).programs.values():
-        for item in program.data:
-            if isinstance(item.type.space, Finite) and item.type.space.nominal == name:
-                labels[item.name] = None
-            if any(each.nominal == name for each in item.over):
-                rows[item.name] = None
-    named = f"`{'`, `'.join(list(labels)[:SHOWN_USES])}`"
-    valued = f"`{'`, `'.join(list(rows)[:SHOWN_USES])}`"
-    names = f"The values of {named} are its elements." if labels else ""
-    values = f"There is one value of {valued} for each of them." if rows else ""
+        known = axes_of(program)
+        role = {item.name: "" for item in program.data}
+        role |= {site.name: "a hidden " for site in sites(program.steps, MarginalizeModel)}
+        role |= {site.name: "the observed " for site in sites(program.steps, ObserveModel)}
+        latent = {site.name for site in sites(program.steps, SampleModel)}
+        for each, (axes, _, element) in known.items():
+            if element == name and each in role and name not in axes:
+                labels[f"`{each}`"] = None
+            if name in axes and (each in role or (each in latent and len(axes) == 1)):
+                valued[f"{role.get(each, 'a latent ')}`{each}`"] = None
+    names = f"The values of {_listed(labels)} are its elements." if labels else ""
+    first = sorted(valued, key=lambda words: not words.startswith("the observed"))
+    values = f"Each has {_listed(first)}." if valued else ""
     return " ".join(filter(None, (names, values)))
+
+
+def _listed(shown: Iterable[str]) -> str:
+    """`a, b and c`, the first of them where they are many."""
+    each = list(shown)
+    first = each[:SHOWN_USES] + ([f"{len(each) - SHOWN_USES} more"] if len(each) > SHOWN_USES else [])
+    return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
 
 
 def _vectors(space: Space) -> str:
@@ -145,6 +157,7 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
         documentation(snapshot, symbol),
         "`=>`: it computes its result and draws nothing." if arrow.sort is Sort.DETERMINISTIC else "",
         _kind(arrow),
+        _network(arrow),
         _widths(arrow.domain, arrow.codomain),
         _pipeline(arrow),
         arrows.memory_text(count) if count else "",
@@ -164,6 +177,25 @@ def _prior(arrow: Arrow) -> str:
     except UnknownSize:
         return f"Weights: latent, each drawn from `{drawn}`"
     return f"Weights: {count:,} latent numbers, each drawn from `{drawn}`"
+
+
+def _network(arrow: Arrow) -> str:
+    """What a kernel does, in words."""
+    if not isinstance(arrow, Kernel) or arrow.fixed is not None or arrow.family is None or arrow.tie is not None:
+        return ""
+    family = FAMILIES.get(arrow.family)
+    if family is None:
+        return ""
+    finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))
+    how = (
+        "A table" if finite
+        else f"A network of two hidden layers of {arrow.hidden_dim}" if arrow.param_source == "mlp"
+        else "A linear map"
+    )  # fmt: skip
+    starts = f" A scale of {arrow.scale:g} is where training starts, not where it stays."
+    return f"{how} gives the parameters of a `{arrow.family}` for each input; the result is one draw from it." + (
+        starts if family.has_scale and arrow.scale != 1 else ""
+    )
 
 
 def _kind(arrow: Arrow) -> str:

@@ -46,7 +46,7 @@ def index_text(snapshot: Snapshot, found: Found) -> Prose:
     lag = 0 if reduction else _lag(snapshot, found)
     space = space_of(binder.space, model_of(snapshot))
     where = f"An index of this `{reduction}`" if reduction else "An index of this step"
-    runs = "" if not isinstance(space, Finite) else f", runs {_extent(space, lag)}"
+    runs = "" if not isinstance(space, Finite) else f": it runs {_extent(space, lag)}"
     return prose(
         Code(f"{binder.name.text} : {to_text(binder.space)}"),
         f"{where}{runs}.",
@@ -105,7 +105,7 @@ def _extent(space: Finite, lag: int) -> str:
         shown = ", ".join(f"`{label}`" for label in space.labels[:SHOWN_LABELS])
         return f"through {shown}" + (f" and {len(space.labels) - SHOWN_LABELS} more" if len(space.labels) > 8 else "")
     if isinstance(space.size, Linear):
-        return "through the elements that the data bring"
+        return "through all elements of the set, which come with the data"
     return f"through {elements(int(space.size))}"
 
 

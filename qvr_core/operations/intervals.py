@@ -243,7 +243,7 @@ def logarithm_to(base: float) -> Callable[[Interval], Interval]:
 
 
 def exp(x: float) -> float:
-    """e to the power of x, infinite where it is too large for a number."""
+    """The exponential, infinite where it is too large for a number."""
     return math.exp(x) if x < 700 else INFINITE
 
 

@@ -46,7 +46,7 @@ NUMBERS: tuple[Operation, ...] = (
         node=unary("abs", torch="abs absolute", numpy="abs", slope=lambda x, y: x.sign(), vector=ITSELF,
             traits="cheap, kind"),
         targets=alike("abs")),
-    pointwise("exp", said="e to the power of x", traits="bounds", interval=i.rising(i.exp),
+    pointwise("exp", said="the exponential of x, e to the power of x", traits="bounds", interval=i.rising(i.exp),
         node=unary("math.exp", torch="exp", numpy="exp", slope=lambda x, y: y, vector="wide.exp"),
         targets=alike("exp")),
     pointwise("exp2", traits="bounds", interval=i.rising(lambda x: i.exp(x * math.log(2))), targets=alike("exp2")),

@@ -176,11 +176,12 @@ def test_the_memory_limit_of_a_run_holds_for_its_data(tmp_path: Path) -> None:
         "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, 1.0)\n"
         "    return mu\n"
     )
-    np.savez_compressed(tmp_path / "y.npz", y=np.zeros(20 * MB))
-    command = [sys.executable, "-m", "qvr_core.cli", "run", "svi", "p.qvr", "--data", "npz:y.npz", "--steps", "2"]
-    for limit, status in ((500_000_000, 1), (5_000_000_000, 0)):
+    np.savez_compressed(tmp_path / "large.npz", y=np.zeros(20 * MB))
+    np.savez_compressed(tmp_path / "small.npz", y=np.zeros(MB))
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "svi", "p.qvr", "--steps", "2"]
+    for name, limit, status in (("large", 500_000_000, 1), ("small", 5_000_000_000, 0)):
         done = subprocess.run(
-            [*command, "--memory-limit", str(limit)],
+            [*command, "--data", f"npz:{name}.npz", "--memory-limit", str(limit)],
             cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         assert done.returncode == status, done.stderr

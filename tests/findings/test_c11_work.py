@@ -18,7 +18,7 @@ HEAD = (
 )
 PROGRAM = HEAD + "program p : X -> X\n    sample y <- Normal(0.0, 1.0)\n"
 END = "    return y\n"
-COUNT = 150
+COUNT = 80
 """Repetitions; the work is compared with that of four times as many."""
 RATIO = 6.0
 """Of a logarithm or two beside what is linear; what is quadratic has sixteen."""

@@ -112,8 +112,8 @@ def test_a_name_that_would_mean_something_else_is_refused(words: str, name: str,
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
-        ("a[county[$0i]]", ["i : House", "An index of this step, runs through 50 elements."]),
-        ("* x[i, $0f]", ["f : Feature", "An index of this `sum`, runs through `floor`, `area`."]),
+        ("a[county[$0i]]", ["i : House", "An index of this step: it runs through 50 elements."]),
+        ("* x[i, $0f]", ["f : Feature", "An index of this `sum`: it runs through `floor`, `area`."]),
         ("* h[$0t - 1]", ["t : Time", "runs from the second element on, since the step reads one back."]),
         ("* q[$0t - 1 - j]", ["runs from the third element on, since the step reads two back."]),
         ("Normal(hidden[$0i]", ["i : House", "through 50 elements"]),

@@ -33,6 +33,24 @@ def test_what_is_compared_with_an_element_is_an_index_of_its_set() -> None:
     begun = "    let inhabitants[s : State] = sum(people[c] for c : Cell if cell_state[c] == "
     assert offered("statistics/mrp", "let inhabitants", begun)[0] == "s"
 
+    steps = "    let P[d : Dipper, t : Spring, s : Status, r : Status] = where(r == "
+    assert offered("statistics/capture_recapture", "let P", steps)[:3] == ["s", "alive", "dead"]
+
+
+def test_a_sum_runs_over_an_index_of_its_own() -> None:
+    found = offered("statistics/gaussian_process_counts", "observe acc", "    let x[k : Kilometre] = sum(")
+    assert "L[k, j] for j : Kilometre" in found[:3]
+    assert "L[k, k]" not in found
+
+
+def test_a_third_latent_is_drawn_as_the_two_above() -> None:
+    assert offered("statistics/holt_winters", "sample gamma", "    sample gamma <- ")[0] == "Beta"
+
+
+def test_behind_the_cell_of_a_scan_stand_its_words() -> None:
+    begun = "let backbone = tok_embed >> scan(elman(Embedded, Hidden), "
+    assert offered("elman_rnn_lm", "let backbone", begun) == ["direction", "emit", "init"]
+
 
 def test_functions_that_most_formulas_have_stand_before_the_alphabet() -> None:
     found = offered("survival", "score seen", "    score seen = sum(")
@@ -52,7 +70,8 @@ def test_a_bias_is_an_option_of_a_tied_head_alone() -> None:
 def test_a_set_of_the_data_says_what_names_its_elements_and_what_has_values_for_them() -> None:
     told = hovered("statistics/radon", "object County", "County")
     assert "The values of county are its elements." in told
-    assert "one value of log_uranium for each" in told
+    assert "Each has log_uranium and a latent level." in told
+    assert "the observed velocity and a hidden z" in hovered("mixture", "object Galaxy", "Galaxy")
 
 
 def test_a_part_of_a_state_says_what_it_is_a_part_of() -> None:

@@ -25,6 +25,7 @@ from qvr_core.ide.completion.indexing import (
     over_offered,
     set_binders_offered,
     sets_offered,
+    summed_offered,
 )
 from qvr_core.ide.completion.offers import (
     BEST,
@@ -483,6 +484,7 @@ def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
         return
     indexed = {item.label.partition("[")[0]: item for item in indexed_offered(snapshot, place)}
     yield from compared_offered(snapshot, place)
+    yield from summed_offered(snapshot, place)
     yield from indexed.values()
     for item in values_offered(snapshot, place):
         # without its indices it would be an error here

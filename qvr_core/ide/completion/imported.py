@@ -14,6 +14,7 @@ from qvr_core.ide.imports.hover import written
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import KINDS
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import WrongPath, location_of
 from qvr_core.semantics.types.spaces import Space
@@ -105,7 +106,11 @@ def imported_offered(snapshot: Snapshot, place: Context) -> Items:
     if place.begins or not place.expects_operand() or (place.last is not None and place.last.kind == "DOT"):
         return
     kinds = kinds_wanted(place)
-    if not kinds:
+    bracket = place.brackets[-1] if place.brackets else None
+    call = bracket.before.text if bracket is not None and bracket.before is not None else ""
+    # behind the arrow of a combinator its words follow, but in a fan
+    words = bracket is not None and bracket.position > 0 and call in COMBINATORS and call != "fan"
+    if not kinds or words:
         return
     yield from _named(snapshot, "", kinds, BEST if kinds == OBJECTS else GOOD)
     for each in snapshot.table.imports:

@@ -7,36 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.axes import plate_of, site_type, type_text
+from qvr_core.ide.axes import Axes, Known, axes_of, axes_of_type
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.likely import program_at
 from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, PLAIN, Items, objects_offered
 from qvr_core.ide.names import names_of
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.model.expressions import ValueType
-from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
-    IndexedValue,
-    LetModel,
-    MarginalizeModel,
     ObserveModel,
-    PredictModel,
-    SampleModel,
-    Site,
 )
 from qvr_core.semantics.types.spaces import Finite, factors_of
-from qvr_core.semantics.types.walk import all_steps, sites
+from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.lexer import tokenize
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tokens import Token
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
-
-Axes = tuple[str | None, ...]
-Known = tuple[Axes, str, str | None]
-"""Axes, type as text, and the set that the elements are of."""
 
 
 def sets_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -55,7 +42,7 @@ def binders_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
     if program is None or bracket.before is None:
         return
     held = next((item for item in program.data if item.declared and item.name == bracket.before.text), None)
-    axes = () if held is None else _of_type(held.type)[0]
+    axes = () if held is None else axes_of_type(held.type)[0]
     if axes and None not in axes:
         missing = [axis for axis in axes[bracket.position :] if axis is not None]
         if missing:
@@ -123,7 +110,7 @@ def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
 
 
 def compared_offered(snapshot: Snapshot, place: Context) -> Items:
-    """Behind `cell_state[c] ==`: the indices of the set that the value is of, then its labels."""
+    """Behind `cell_state[c] ==`, or an index: the indices of the set that the value is of, then its labels."""
     if place.last is None or place.last.kind != "COMPARISON":
         return
     before = place.tokens[:-1]
@@ -131,11 +118,12 @@ def compared_offered(snapshot: Snapshot, place: Context) -> Items:
         opening = next((at for at in range(len(before) - 1, 0, -1) if before[at].kind == "LSQB"), 0)
         before = before[:opening]
     compared = before[-1].text if before and before[-1].kind == "NAME" else ""
-    wanted = axes_at(snapshot, place).get(compared, NO_AXES)[2]
+    indices = dict(running(place))
+    wanted = indices.get(compared) or axes_at(snapshot, place).get(compared, NO_AXES)[2]
     if wanted is None:
         return
-    for index, over in running(place):
-        if over == wanted:
+    for index, over in indices.items():
+        if over == wanted and index != compared:
             yield Completion(index, "parameter", f"an index of {over}", rank=BEST, order=-2)
     for item in _labels(snapshot, wanted):
         yield replace(item, rank=BEST, order=-1)
@@ -167,11 +155,46 @@ def indexed_offered(snapshot: Snapshot, place: Context) -> Items:
     observed = observed_names(snapshot, place)
     for name, (axes, text, element) in known.items():
         chosen = [_index_of(known, indices, over) for over in axes]
-        if name != own and chosen and all(chosen):
+        # one index for two axes reads the diagonal, which is seldom meant
+        if name != own and chosen and all(chosen) and len(set(chosen)) == len(chosen):
             written = f"{name}[{', '.join(filter(None, chosen))}]"
             # what is observed is seldom read, and what is an element of a set is no number
             rank = OTHER if name in observed or element is not None else BEST
             yield Completion(written, "data" if name in observed else "binding", text, rank=rank, order=-1)
+
+
+def summed_offered(snapshot: Snapshot, place: Context) -> Items:
+    """Behind `sum(`: `L[k, j] for j : Kilometre`, values at the indices in sight but for their last axis, which is what
+    the sum runs over."""
+    bracket = place.brackets[-1] if place.brackets else None
+    begins = bracket is not None and bracket.kind == "LPAR" and not bracket.since and not bracket.position
+    call = bracket.before.text if begins and bracket is not None and bracket.before is not None else ""
+    if call not in SUMS:
+        return
+    indices, letters = tuple(running(place)), _letters(place)
+    known, observed = axes_at(snapshot, place), observed_names(snapshot, place)
+    own = place.tokens[1].text if len(place.tokens) > 1 else ""
+    for name, (axes, text, element) in known.items():
+        if name in (own, *observed) or element is not None or not axes or None in axes:
+            continue
+        chosen = [_index_of(known, indices, over) for over in axes[:-1]]
+        if not all(chosen):
+            continue
+        taken = {index for index, _ in indices}
+        over = axes[-1] or ""
+        wished = (letters.get(over, over[0].lower()), "j", "k", "l", "m", over.lower())
+        fresh = next((one for one in wished if one not in taken), None)
+        if fresh is not None:
+            read = f"{name}[{', '.join(filter(None, (*chosen, fresh)))}]"
+            ending = f" for {fresh} : {over}"
+            order = -3 if len(axes) > 1 else -2
+            yield Completion(
+                read + ending, "binding", text, insert=f"{read}$0{ending}", snippet=True, rank=BEST, order=order
+            )
+
+
+SUMS = ("sum", "prod", "mean", "logsumexp", "max", "min")
+"""Functions over the elements of a comprehension."""
 
 
 def _index_of(known: Mapping[str, Known], indices: Sequence[tuple[str, str]], over: str | None) -> str | None:
@@ -224,45 +247,7 @@ NO_AXES: Known = ((), "", None)
 def axes_at(snapshot: Snapshot, place: Context) -> dict[str, Known]:
     """For each name of the program at a cursor: its axes, its type as text, and the set that its elements are of."""
     program = program_at(snapshot, place)
-    return {} if program is None else _axes_of(program)
-
-
-# ---------------------------------------------------------------- the axes of names
-
-
-def _axes_of(program: Program) -> dict[str, Known]:
-    found = {item.name: _of_type(item.type) for item in program.data}
-    for step in all_steps(program.steps):
-        match step:
-            case LetModel(names=(name,), value=value):
-                found[name] = _of_type(value.type)
-            case LetModel(names=names, indexed=IndexedValue(values=values)):
-                found |= {name: _of_type(value.type) for name, value in zip(names, values, strict=False)}
-            case (
-                SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
-                | MarginalizeModel(site=site)
-            ):  # fmt: skip
-                found |= {name: _of_site(site, name) for name, _ in site.bound}
-            case _:
-                pass
-    return found
-
-
-def _of_type(kind: ValueType) -> Known:
-    names = (*kind.indexed, *((kind.event,) if kind.event is not None else ()))
-    axes = tuple(None if name is None else set_of(name) for name in names)
-    return axes, type_text(kind), kind.space.nominal if isinstance(kind.space, Finite) else None
-
-
-def _of_site(site: Site, name: str) -> Known:
-    plate = plate_of(site)
-    spaces = (
-        *(factors_of(plate.space) if plate is not None else ()),
-        *(() if site.over is None else (site.over.space,)),
-    )
-    axes = tuple(space.nominal if isinstance(space, Finite) else None for space in spaces)
-    element = next((space.space for bound, space in site.bound if bound == name), None)
-    return axes, site_type(site, name), element.nominal if isinstance(element, Finite) else None
+    return {} if program is None else axes_of(program)
 
 
 # ---------------------------------------------------------------- the indices in sight

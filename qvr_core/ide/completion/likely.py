@@ -71,7 +71,7 @@ def families(snapshot: Snapshot, place: Context) -> Sequence[str]:
             two = ("FinSet", "2") in pairwise(words)
             return ("Bernoulli", "Categorical") if two else ("Categorical", "Bernoulli")
         case _:
-            return (*_of_use(place), *PRIORS)
+            return (*_of_use(place), *_of_lines_above(place), *PRIORS)
 
 
 def _of_use(place: Context) -> Sequence[str]:
@@ -79,6 +79,19 @@ def _of_use(place: Context) -> Sequence[str]:
     name = place.tokens[1].text if len(place.tokens) > 1 else ""
     constraint = used_as(place, name)
     return PRIORS_OF.get(constraint, ())
+
+
+def _of_lines_above(place: Context) -> Sequence[str]:
+    """The family of the two latents above a cursor, where both have the same."""
+    drawn: list[str] = []
+    for placed in () if place.statement is None else units_of(place.statement):
+        if place.placed is not None and placed.uid == place.placed.uid:
+            break
+        draw = getattr(placed.unit.node, "draw", None)
+        if placed.unit.keyword == "sample" and isinstance(draw, Draw):
+            drawn.append(draw.name.text)
+    same = len(drawn) > 1 and drawn[-1] == drawn[-2] and drawn[-1] in FAMILIES
+    return drawn[-1:] if same else ()
 
 
 def used_as(place: Context, name: str) -> str:
