@@ -13,7 +13,7 @@ from qvr_core.ide.completion.arguments import fitting_first
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
 from qvr_core.ide.completion.families import rule_offered
-from qvr_core.ide.completion.guides import latents_offered, models_offered
+from qvr_core.ide.completion.guides import latents_offered
 from qvr_core.ide.completion.imported import from_imports, imported_offered, imported_scans
 from qvr_core.ide.completion.indexing import (
     axis_of,
@@ -50,28 +50,21 @@ from qvr_core.ide.completion.offers import (
     unobserved_offered,
     values_offered,
 )
+from qvr_core.ide.completion.options import option_offered, options_offered, role_at, sides_of
 from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_of_object
 from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
-from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of, space_of_text
+from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of
 from qvr_core.ide.keywords import KEYWORDS
-from qvr_core.ide.language_words import family_text, keyword_text, option_text
-from qvr_core.ide.names import VALUE_OPTIONS
-from qvr_core.ide.prose import prose
+from qvr_core.ide.language_words import family_text, keyword_text
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES, heads_for
 from qvr_core.semantics.language.options import (
-    DEDUCTION_KEYS,
-    FLAGS,
     MEANINGS,
-    OBJECT_KEYS,
-    PROGRAM_KEYS,
-    STEP_KEYS,
-    WORDS,
 )
-from qvr_core.semantics.language.roles import ROLES, OptionSpec
-from qvr_core.semantics.types.model.arrows import Arrow, Embed, LinearMap, Sort
+from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Finite, Space
 from qvr_core.syntax.layout import ITEM_WORDS, STEP_WORDS
@@ -162,12 +155,12 @@ def _after_operand(snapshot: Snapshot, place: Context) -> Items:
             yield Completion(word, "keyword", rank=PLAIN)
     if place.keyword != "morphism" or not _seen(place, "ARROW") or place.brackets:
         return
-    domain, codomain = _sides(snapshot, place)
+    domain, codomain = sides_of(snapshot, place)
     if "LSQB" in accepted and not _seen(place, "LSQB"):
         roles = [name for name in ROLES if role_joins(name, domain, codomain)]
         text = f"[role=${{1|{','.join(roles)}|}}]"
         yield Completion("[role=…]", "property", "what kind of arrow this is", insert=text, snippet=True, rank=BEST)
-    if "TILDE" in accepted and codomain is not None and _role(place) == "kernel":
+    if "TILDE" in accepted and codomain is not None and role_at(place) == "kernel":
         for family in map(FAMILIES.__getitem__, heads_for(codomain)):
             if family.common:
                 yield Completion(f"~ {family.name}", "class", family.summary, family_text(family.name), rank=GOOD)
@@ -179,7 +172,7 @@ def _after_operand(snapshot: Snapshot, place: Context) -> Items:
 def _statement(snapshot: Snapshot, place: Context) -> Items:
     bracket = place.brackets[-1] if place.brackets else None
     if bracket is not None and bracket.kind in ("LSQB", "BOUNDS") and place.keyword != "let":
-        yield from _options(snapshot, place, bracket)
+        yield from options_offered(snapshot, place, bracket)
         return
     match place.keyword:
         case "object":
@@ -220,7 +213,7 @@ def _header(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Item
 
 
 def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
-    role = _role(place)
+    role = role_at(place)
     if bracket is not None and bracket.kind == "LPAR":
         yield from parameters_offered(snapshot, place, bracket)
         return
@@ -228,138 +221,12 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
         yield from arrows_offered(snapshot, arrow_names(snapshot, place), None)
         yield from combinators_offered()
         return
-    codomain = _sides(snapshot, place)[1]
+    codomain = sides_of(snapshot, place)[1]
     fitting = heads_for(codomain) if codomain is not None else ()
     for family in FAMILIES.values():
         if codomain is None or role != "kernel" or family.name in fitting:
             first = BEST if family.common else GOOD
             yield Completion(family.name, "class", family.summary, family_text(family.name), rank=first)
-
-
-def _role(place: Context) -> str:
-    tokens = place.tokens
-    for key, equal, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if key.text == "role" and equal.kind == "EQUAL":
-            return value.text
-    return "kernel"
-
-
-def _sides(snapshot: Snapshot, place: Context) -> tuple[Space | None, Space | None]:
-    """Domain and codomain of the morphism that is being written."""
-    colon = next((token for token in place.tokens if token.kind == "COLON"), None)
-    arrow = next((token for token in place.tokens if token.kind == "ARROW"), None)
-    if colon is None or arrow is None:
-        return None, None
-    behind = (token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE"))
-    model = model_of(snapshot)
-    return (
-        space_of_text(place.text[colon.end : arrow.start], model),
-        space_of_text(place.text[arrow.end : next(behind, None)], model),
-    )
-
-
-# ---------------------------------------------------------------- options
-
-
-def _options(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
-    since = bracket.since
-    equal = next((token for token in since if token.kind == "EQUAL"), None)
-    if equal is not None:
-        yield from _option_values(snapshot, place, since[0].text)
-        return
-    if bracket.kind == "BOUNDS" or place.keyword == "object":
-        yield from (_option(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
-        return
-    given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
-    if place.start == "step":
-        keys = [key for key in STEP_KEYS.get(place.keyword, ()) if _may_stand(snapshot, place, key)]
-        first = likely.OPTIONS.get(place.keyword, ())
-        for key in keys:
-            if key not in given:
-                offered = _option(key, key if key in FLAGS else f"{key}=", MEANINGS[key])
-                yield replace(offered, order=likely.order(key, first))
-    elif place.keyword == "morphism":
-        role = ROLES.get(_role(place))
-        for at, spec in enumerate(role.options.values() if role is not None else ()):
-            if spec.key not in given and _option_matters(snapshot, place, spec.key, given):
-                yield replace(_role_option(spec, _role(place)), order=at)
-    elif place.keyword == "program":
-        for key in PROGRAM_KEYS:
-            listed = key in ("effects", "keep")
-            yield _option(key, f"{key}=[$0]" if listed else f"{key}=", MEANINGS[key], snippet=listed)
-    elif place.keyword == "deduction":
-        yield from (_option(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
-
-
-def _may_stand(snapshot: Snapshot, place: Context, key: str) -> bool:
-    """False for the option of a guide elsewhere, and for lengths where none of the declared data are counts."""
-    program = likely.program_at(snapshot, place)
-    if program is None:
-        return True
-    if key == "auxiliary":
-        return program.guidance is not None
-    declared = [item for item in program.data if item.declared]
-    undeclared = len(declared) < len(program.data) or any(each.name for each in program.inputs)
-    counts = any(item.numbers == "count" for item in declared)
-    return key != "lengths" or not declared or undeclared or counts
-
-
-def _option_matters(snapshot: Snapshot, place: Context, key: str, given: set[str]) -> bool:
-    """False for a scale where the family has none, and for the bias of a head that is tied to nothing."""
-    if key == "bias" and _role(place) == "kernel":
-        return "tie" in given
-    return key != "scale" or _scale_matters(snapshot, place)
-
-
-def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
-    """False where a family without a scale is already written behind the cursor."""
-    if place.placed is None:
-        return True
-    _, _, after = place.placed.unit.text.partition("~")
-    family = FAMILIES.get(after.strip().partition("(")[0].strip())
-    return family is None or family.has_scale
-
-
-def _option(key: str, insert: str, detail: str, *, snippet: bool = False) -> Completion:
-    return Completion(key, "property", detail, insert=insert, snippet=snippet, rank=BEST)
-
-
-def _role_option(spec: OptionSpec, role: str) -> Completion:
-    default = spec.default
-    shown = "" if default is None else f" (default {str(default).lower() if isinstance(default, bool) else default})"
-    rank = BEST if spec.key == "role" else GOOD
-    return Completion(
-        spec.key, "property", spec.meaning + shown, option_text(spec.key, role), f"{spec.key}=", rank=rank
-    )
-
-
-def _option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
-    if key == "role":
-        sides = _sides(snapshot, place)
-        for role in ROLES.values():
-            rank = BEST if role_joins(role.name, *sides) else OTHER
-            yield Completion(role.name, "enum", role.summary, prose(role.between), rank=rank)
-        return
-    if place.start == "step" and key in VALUE_OPTIONS:
-        yield from values_offered(snapshot, place)
-        return
-    if place.start == "step" and key in OBJECT_KEYS:
-        yield from objects_offered(snapshot, place)
-        return
-    if place.keyword == "program" and key == "guide":
-        yield from models_offered(snapshot, place)
-        return
-    words = WORDS.get(key, ())
-    role = ROLES.get(_role(place))
-    spec = role.options.get(key) if role is not None and place.keyword == "morphism" else None
-    if spec is not None:
-        if spec.kind == "arrow":
-            for name, arrow in model_of(snapshot).arrows.items():
-                if isinstance(arrow, Embed | LinearMap) and arrow.prior is None:
-                    detail = f"{arrow.domain.written} => {arrow.codomain.written}"
-                    yield Completion(name, "function", detail, rank=BEST)
-        words = ("true", "false") if spec.kind == "flag" else spec.words
-    yield from (Completion(word, "enum", rank=BEST) for word in words)
 
 
 # ---------------------------------------------------------------- arrow expressions
@@ -420,7 +287,7 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case _ if bracket is not None and names_indices(place, bracket, drawn=drawn):
             yield from binders_offered(snapshot, place, bracket)
         case _ if bracket is not None and bounds_a_space(place, bracket, drawn=drawn):
-            yield from (_option(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
+            yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
         case _ if place.last is not None and place.last.kind == "FOR":
             yield from set_binders_offered(snapshot, place)
         case _ if bracket is not None and indexed_name(place, bracket) is not None:
@@ -433,7 +300,7 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
                 yield from _arithmetic(snapshot, place)
         case keyword if _in_options(place, bracket, drawn=drawn or keyword == "param"):
             assert bracket is not None
-            yield from _options(snapshot, place, bracket)
+            yield from options_offered(snapshot, place, bracket)
         case _ if bracket is not None and drawn:
             if not bracket.since:
                 yield from parameters_offered(snapshot, place, bracket)

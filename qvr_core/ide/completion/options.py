@@ -1,0 +1,156 @@
+"""What completion offers in brackets of options: the keys that may stand there, and their values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.answers import Completion
+from qvr_core.ide.completion import likely
+from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.guides import models_offered
+from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, Items, objects_offered, values_offered
+from qvr_core.ide.completion.typing import role_joins, space_of_text
+from qvr_core.ide.language_words import option_text
+from qvr_core.ide.names import VALUE_OPTIONS
+from qvr_core.ide.prose import prose
+from qvr_core.ide.view import model_of
+from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.options import (
+    DEDUCTION_KEYS,
+    FLAGS,
+    MEANINGS,
+    OBJECT_KEYS,
+    PROGRAM_KEYS,
+    STEP_KEYS,
+    WORDS,
+)
+from qvr_core.semantics.language.roles import ROLES, OptionSpec
+from qvr_core.semantics.types.model.arrows import Embed, LinearMap
+from qvr_core.semantics.types.spaces import Space
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+
+def options_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
+    since = bracket.since
+    equal = next((token for token in since if token.kind == "EQUAL"), None)
+    if equal is not None:
+        yield from option_values(snapshot, place, since[0].text)
+        return
+    if bracket.kind == "BOUNDS" or place.keyword == "object":
+        yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
+        return
+    given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
+    if place.start == "step":
+        keys = [key for key in STEP_KEYS.get(place.keyword, ()) if _may_stand(snapshot, place, key)]
+        first = likely.OPTIONS.get(place.keyword, ())
+        for key in keys:
+            if key not in given:
+                offered = option_offered(key, key if key in FLAGS else f"{key}=", MEANINGS[key])
+                yield replace(offered, order=likely.order(key, first))
+    elif place.keyword == "morphism":
+        role = ROLES.get(role_at(place))
+        for at, spec in enumerate(role.options.values() if role is not None else ()):
+            if spec.key not in given and _option_matters(snapshot, place, spec.key, given):
+                yield replace(_role_option(spec, role_at(place)), order=at)
+    elif place.keyword == "program":
+        for key in PROGRAM_KEYS:
+            listed = key in ("effects", "keep")
+            yield option_offered(key, f"{key}=[$0]" if listed else f"{key}=", MEANINGS[key], snippet=listed)
+    elif place.keyword == "deduction":
+        yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
+
+
+def _may_stand(snapshot: Snapshot, place: Context, key: str) -> bool:
+    """False for the option of a guide elsewhere, and for lengths where none of the declared data are counts."""
+    program = likely.program_at(snapshot, place)
+    if program is None:
+        return True
+    if key == "auxiliary":
+        return program.guidance is not None
+    declared = [item for item in program.data if item.declared]
+    undeclared = len(declared) < len(program.data) or any(each.name for each in program.inputs)
+    counts = any(item.numbers == "count" for item in declared)
+    return key != "lengths" or not declared or undeclared or counts
+
+
+def _option_matters(snapshot: Snapshot, place: Context, key: str, given: set[str]) -> bool:
+    """False for a scale where the family has none, and for the bias of a head that is tied to nothing."""
+    if key == "bias" and role_at(place) == "kernel":
+        return "tie" in given
+    return key != "scale" or _scale_matters(snapshot, place)
+
+
+def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
+    """False where a family without a scale is already written behind the cursor."""
+    if place.placed is None:
+        return True
+    _, _, after = place.placed.unit.text.partition("~")
+    family = FAMILIES.get(after.strip().partition("(")[0].strip())
+    return family is None or family.has_scale
+
+
+def option_offered(key: str, insert: str, detail: str, *, snippet: bool = False) -> Completion:
+    return Completion(key, "property", detail, insert=insert, snippet=snippet, rank=BEST)
+
+
+def _role_option(spec: OptionSpec, role: str) -> Completion:
+    default = spec.default
+    shown = "" if default is None else f" (default {str(default).lower() if isinstance(default, bool) else default})"
+    rank = BEST if spec.key == "role" else GOOD
+    return Completion(
+        spec.key, "property", spec.meaning + shown, option_text(spec.key, role), f"{spec.key}=", rank=rank
+    )
+
+
+def option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
+    if key == "role":
+        sides = sides_of(snapshot, place)
+        for role in ROLES.values():
+            rank = BEST if role_joins(role.name, *sides) else OTHER
+            yield Completion(role.name, "enum", role.summary, prose(role.between), rank=rank)
+        return
+    if place.start == "step" and key in VALUE_OPTIONS:
+        yield from values_offered(snapshot, place)
+        return
+    if place.start == "step" and key in OBJECT_KEYS:
+        yield from objects_offered(snapshot, place)
+        return
+    if place.keyword == "program" and key == "guide":
+        yield from models_offered(snapshot, place)
+        return
+    words = WORDS.get(key, ())
+    role = ROLES.get(role_at(place))
+    spec = role.options.get(key) if role is not None and place.keyword == "morphism" else None
+    if spec is not None:
+        if spec.kind == "arrow":
+            for name, arrow in model_of(snapshot).arrows.items():
+                if isinstance(arrow, Embed | LinearMap) and arrow.prior is None:
+                    detail = f"{arrow.domain.written} => {arrow.codomain.written}"
+                    yield Completion(name, "function", detail, rank=BEST)
+        words = ("true", "false") if spec.kind == "flag" else spec.words
+    yield from (Completion(word, "enum", rank=BEST) for word in words)
+
+
+def role_at(place: Context) -> str:
+    tokens = place.tokens
+    for key, equal, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if key.text == "role" and equal.kind == "EQUAL":
+            return value.text
+    return "kernel"
+
+
+def sides_of(snapshot: Snapshot, place: Context) -> tuple[Space | None, Space | None]:
+    """Domain and codomain of the morphism that is being written."""
+    colon = next((token for token in place.tokens if token.kind == "COLON"), None)
+    arrow = next((token for token in place.tokens if token.kind == "ARROW"), None)
+    if colon is None or arrow is None:
+        return None, None
+    behind = (token.start for token in place.tokens if token.start > arrow.end and token.kind in ("LSQB", "TILDE"))
+    model = model_of(snapshot)
+    return (
+        space_of_text(place.text[colon.end : arrow.start], model),
+        space_of_text(place.text[arrow.end : next(behind, None)], model),
+    )
