@@ -13,6 +13,7 @@ from qvr_core.arrays import special
 from qvr_core.arrays.graph import Array, Kind
 from qvr_core.arrays.recurrences import Body
 from qvr_core.arrays.shapes import Shape
+from qvr_core.arrays.until import Turn
 from qvr_core.operations.table import NODES
 
 Numbers = NDArray[Any]
@@ -186,6 +187,26 @@ def _loop(args: Sequence[Numbers], body: Body) -> Numbers:
     return np.concatenate([np.asarray(one, np.float64).reshape(-1) for one in whole])
 
 
+def _until(args: Sequence[Numbers], turn: Turn) -> Numbers:
+    given = iter(args)
+    states = {read.number: np.asarray(next(given), np.float64) for read, _ in turn.states}
+    series = [(item.number, next(given)) for item in turn.items]
+    outside = {each.number: next(given) for each in turn.captured}
+    made = [np.full(shape, np.nan) for shape in turn.shapes]
+    rows = np.arange(turn.place.shape[0])
+    for _ in range(turn.most):
+        at = states[turn.place.number].astype(np.int64)
+        found = states | outside | {number: own[rows, at] for number, own in series}
+        for node in turn.nodes:
+            found[node.number] = evaluate(node.op, [found[arg.number] for arg in node.args], node.params, node.shape)
+        for whole, each in zip(made, turn.put, strict=True):
+            whole[rows, at] = found[each.number]
+        states = {read.number: found[new.number] for read, new in turn.states}
+        if not found[turn.going.number] > 0.0:
+            break
+    return np.concatenate([one.reshape(-1) for one in made])
+
+
 def _known(data: Numbers) -> float | None:
     if data.size == 0:
         return None
@@ -244,6 +265,8 @@ _OPERATIONS: dict[str, Evaluated] = {
     "det": lambda a, p, s: np.linalg.det(a[0]),
     "slogdet": lambda a, p, s: np.linalg.slogdet(a[0])[1],
     "loop": lambda a, p, s: _loop(a, p[0]),
+    "until": lambda a, p, s: _until(a, p[0]),
+    "tied": lambda a, p, s: a[0],
     "known": lambda a, p, s: _known(a[0]),
     "unrepeated": lambda a, p, s: _unrepeated(a[0]),
     "listed": lambda a, p, s: a[0][tuple(slice(0, n) for n in p)].reshape(-1).tolist(),

@@ -23,8 +23,9 @@ COMPARISONS, LOGICAL = nodes("comparison"), nodes("logical")
 CASTS: dict[str, Kind] = {"real": "real", "whole": "whole", "truth": "truth"}
 POINTWISE = UNARY | BINARY | COMPARISONS | LOGICAL | frozenset(CASTS) | {"where"}
 REDUCTIONS, STRUCTURAL, MATRICES = nodes("reduction"), nodes("structural"), nodes("matrix")
-OPERATIONS = POINTWISE | REDUCTIONS | STRUCTURAL | MATRICES | {"position", "constant", "turn", "loop"}
-"""`turn` is what one turn of a loop reads, of `recurrences`; `loop` is the loop."""
+OPERATIONS = POINTWISE | REDUCTIONS | STRUCTURAL | MATRICES | {"position", "constant", "turn", "loop", "until", "tied"}
+"""`turn` is what one turn of a loop reads, of `recurrences`; `loop` is the loop; `until` and `tied` are of the
+module `until`."""
 
 
 class Unsupported(Exception):

@@ -110,8 +110,20 @@ def cut(x: Array, axis: int, start: int, stop: int, step: int = 1) -> Array:
     count = max(0, -((start - stop) // step))
     if count == x.shape[axis] and start == 0 and step == 1:
         return x
+    if x.op == "cat" and x.params[0] == axis and step == 1 and (part := _part_at(x, start, stop)) is not None:
+        return part
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     return x.graph.make("slice", (x,), (axis, start, step, count), shape, x.kind)
+
+
+def _part_at(x: Array, start: int, stop: int) -> Array | None:
+    """The part of a `cat` that lies from start to stop."""
+    first, (axis,) = 0, x.params
+    for part in x.args:
+        if first == start and first + part.shape[axis] == stop and part.kind == x.kind:
+            return part
+        first += part.shape[axis]
+    return None
 
 
 def place(x: Array, axis: int, start: int, step: int, size: int) -> Array:

@@ -211,11 +211,15 @@ TURN = "r"
 
 @dataclass(slots=True)
 class Turns:
-    """Statements that run `count` times in their order, over `TURN`; `scratch` are buffers to be zeroed each time."""
+    """Statements that run `count` times in their order, over `TURN`; `scratch` are buffers to be zeroed each time.
+    Those of `after` follow them and may write over what they have read; the turn is the last one where `going` is not
+    above 0."""
 
     count: int
     statements: list[Placed]
     scratch: list[Buffer]
+    after: list[Placed] = field(default_factory=list[Placed])
+    going: Expression | None = None
 
 
 class Plan:

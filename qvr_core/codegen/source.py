@@ -46,6 +46,8 @@ class Text:
     room: int
     reals: list[float]
     wholes: list[int]
+    adaptive: bool = False
+    """Whether it has loops that end by themselves: as a function of the position its value has small jumps."""
 
     @property
     def lines(self) -> int:
@@ -70,6 +72,8 @@ class _Part:
     statements: list[Placed]
     nests: list[Nest]
     turns: Turns | None
+    ends: Turns | None = None
+    """Whose turn ends behind these statements."""
 
 
 def written(program: Program) -> Text:
@@ -93,14 +97,20 @@ def written(program: Program) -> Text:
             for buffer in part.turns.scratch:
                 first = layout.offsets[buffer]
                 lines += [f"{deep}for i in range({first}, {first + buffer.size}):", f"{deep}{INDENT}w[i] = 0.0"]
+        elif part.ends is not None:
+            deep = INDENT * 2
         for nest in part.nests:
             writer = _Writer(layout, nest, number)
             lines += [deep + line for line in writer.lines()]
             number, lanes = number + 1, max(lanes, len(writer.lanes))
+        if part.ends is not None and part.ends.going is not None:
+            going = _Writer(layout, Nest((), []), number).text(part.ends.going)
+            lines += [f"{deep}if not ({going} > 0.0):", f"{deep}{INDENT}break"]
     lines[start:start] = [f"{INDENT}lane{lane} = lane()" for lane in range(lanes)]
     writer = _Writer(layout, Nest((), []), number)
     lines.append(f"{INDENT}return {writer.text(program.value)}")
-    return Text("\n".join(lines) + "\n", layout.size, program.reals, program.wholes)
+    adaptive = any(part.ends is not None for part in parts)
+    return Text("\n".join(lines) + "\n", layout.size, program.reals, program.wholes, adaptive)
 
 
 def _parts(statements: Sequence[Placed | Turns]) -> Iterator[_Part]:
@@ -109,6 +119,8 @@ def _parts(statements: Sequence[Placed | Turns]) -> Iterator[_Part]:
         if isinstance(each, Turns):
             yield _Part(plain, fused(plain), None)
             yield _Part(each.statements, fused(each.statements), each)
+            if each.going is not None:
+                yield _Part(each.after, fused(each.after), None, each)
             plain = []
         else:
             plain.append(each)
@@ -118,6 +130,8 @@ def _parts(statements: Sequence[Placed | Turns]) -> Iterator[_Part]:
 def _laid_out(program: Program, parts: Sequence[_Part]) -> Layout:
     layout = Layout()
     elsewhere = {load.buffer for load in loads(program.value)}
+    goings = (part.ends.going for part in parts if part.ends is not None)
+    elsewhere |= {load.buffer for going in goings if going is not None for load in loads(going)}
     for nest in chain.from_iterable(part.nests for part in parts):
         own = _own(nest)
         elsewhere |= {b for s in nest.statements for b in _foreign(s, own)}
@@ -250,6 +264,8 @@ class _Writer:
         terms: list[str] = []
         for atom, factor in place.terms:
             name = atom if isinstance(atom, str) else self.text(atom)
+            if isinstance(atom, Load) and atom.buffer.kind != "k":
+                name = f"int({name})"
             terms.append(name if factor == 1 else f"{name} * {factor}")
         if place.constant or not terms:
             terms.append(str(place.constant))

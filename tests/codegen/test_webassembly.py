@@ -20,6 +20,7 @@ from qvr_core.codegen.kinds import REAL, WHOLE, Array, Unsupported
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.wasm.module import Module
 from qvr_core.codegen.wasm.sampler import ADVANCE, MIXING
+from qvr_core.dsl import loads
 from qvr_core.inference.diagnostics import convergence
 from qvr_core.inference.diagnostics.convergence import mcse_mean
 from qvr_core.inference.machine.chain import Chain, Settings
@@ -187,6 +188,40 @@ def test_programs_of_chance_have_torchs_densities(tmp_path: Path) -> None:
         if math.isfinite(value):
             atol = 1e-7 * max(1.0, np.abs(slope).max())
             np.testing.assert_allclose(answer.arrays[1], slope, rtol=1e-7, atol=atol, err_msg=str(seed))
+
+
+EQUATION = """
+object Time : FinSet 4
+object Animal : {hare, lynx}
+def rate(t, z, r) = [r * z[hare] - z[hare] * z[lynx], z[hare] * z[lynx] - r * z[lynx]]
+program p : Time -> Time
+    data when : Time
+    sample r <- LogNormal(0.0, 0.3)
+    let z[t : Time, a : Animal] = solve(rate, [1.0, 0.5], r, start=0.0, at=when)
+    observe y[t : Time] <- Normal(z[t, hare], 0.2)
+    return r
+export p
+"""
+
+
+def test_a_loop_that_ends_by_itself(tmp_path: Path) -> None:
+    """An adaptive solution: its steps are those of torch."""
+    when, y = torch.tensor([0.5, 1.0, 1.0, 4.0]), torch.tensor([1.0, 1.1, 1.2, 0.9])
+    plain = ProgramPotential(loads(EQUATION).morphism, None, {"when": when.double(), "y": y.double()})
+    text = lowered(*density_graph(plain))
+    assert text.adaptive
+    module = Module()
+    module.take_loops(text)
+    rest = [[np.full(max(text.room, 1), np.nan)], *([array] for array in constants(text))]
+    positions = [-0.4, 0.1, 0.7]
+    (answers,) = ran(
+        [Job(module.encoded(), [Call("log_density", [[np.array([q])], [np.zeros(1)], *rest]) for q in positions])],
+        tmp_path,
+    )
+    for q, answer in zip(positions, answers, strict=True):
+        value, slope = plain.value_and_grad(torch.tensor([[q]], dtype=torch.float64))
+        np.testing.assert_allclose(answer.value, float(value), rtol=1e-9)
+        np.testing.assert_allclose(answer.arrays[1], slope[0].numpy(), rtol=1e-7)
 
 
 WARMUP, DRAWS = 500, 500

@@ -59,7 +59,7 @@ def _loop(lowering: Lowering, node: Array) -> Value:
     lowering.uses.update(arg.number for inner in body.nodes for arg in inner.args)
     lowering.uses.update(each.number for (each, _), own in zip(outputs, places, strict=True) if own in live)
     for inner in body.nodes:
-        if inner.op == "loop":
+        if inner.op in ("loop", "until"):
             raise NoLoops("a loop in a loop")
         lowering.lower(inner)
     made = [lowering.raw(each) for each, _ in outputs]

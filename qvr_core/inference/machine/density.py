@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qvr_core.arrays.engine import TORCH, arrays
 from qvr_core.arrays.graph import Unsupported
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.intrinsics import DENSITY
@@ -16,7 +17,7 @@ from qvr_core.codegen.llvm import MISSING, available
 from qvr_core.codegen.lowering.lowering import NoLoops
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.source import Text
-from qvr_core.inference.machine.referee import disagreement
+from qvr_core.inference.machine.referee import Plain, disagreement
 from qvr_core.inference.machine.tracing import Traceable, density_graph, work_of
 
 Array = NDArray[Any]
@@ -104,9 +105,19 @@ def _built(
     made = MachineDensity(address, potential.width, text.room, reals, wholes, keeps, text.source)
     if like is not None and like.source == text.source:
         return made
-    if (why := disagreement(made, potential.log_densities, start, work)) is not None:
+    slopes = gradients_of(potential) if text.adaptive else None
+    why = disagreement(made, potential.log_densities, start, work, adaptive=text.adaptive, slopes=slopes)
+    if why is not None:
         raise NotCompiled(why)
     return made
+
+
+def gradients_of(potential: Traceable) -> Plain | None:
+    """Those of the plain density, (N, width) at positions (N, width), where the engine derives by itself."""
+    derived = getattr(potential, "value_and_grad", None)
+    if not TORCH or derived is None:
+        return None
+    return lambda q: derived(arrays.from_numpy(q))[1].detach().double().numpy()
 
 
 def _first_line(error: Exception) -> str:

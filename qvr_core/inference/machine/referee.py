@@ -26,14 +26,26 @@ STEP = 1e-3
 """Of a difference; from four values on a line comes the fifth-order rule, from two of them a coarser one that says how
 far it can be trusted."""
 SLOPE_TOLERANCE = 1e-6
+OF_PIECES = 0.05
+"""The same where values have jumps, those of an adaptive solution of a differential equation."""
 
 
-def disagreement(made: Density, plain: Plain, start: Array, work: int, most: int = POSITIONS) -> str | None:
+def disagreement(
+    made: Density,
+    plain: Plain,
+    start: Array,
+    work: int,
+    most: int = POSITIONS,
+    *,
+    adaptive: bool = False,
+    slopes: Plain | None = None,
+) -> str | None:
     """What differs, as the end of a sentence; None where nothing does.
 
     `start` (D,) is where the positions lie around, `work` the numbers that one evaluation of `plain` makes, `most` how
-    many of them are looked at.  Where the
-    density is no finite number both must be none, and the gradient is nobody's.
+    many of them are looked at.  Where the density is no finite number both must be none, and the gradient is nobody's.
+    One that is `adaptive` has values with jumps, and its gradient is that of its pieces: it is compared with `slopes`
+    (N, D), where there is somebody else who derives, or with differences that may be coarse.
     """
     rng = np.random.default_rng(0)
     each = 1 + 4 * DIRECTIONS
@@ -48,9 +60,15 @@ def disagreement(made: Density, plain: Plain, start: Array, work: int, most: int
         if np.isfinite(value):
             if not np.isfinite(gradient).all():
                 return "its gradient is not finite where the density is"
+            if slopes is not None:
+                other = slopes(here[None])[0]
+                if np.abs(gradient - other).max() > SLOPE_TOLERANCE * max(1.0, float(np.linalg.norm(other))):
+                    return "its gradient differs from that of the plain density"
+                continue
             # a kink beside the position, as a Laplace has at its middle, is none a hundred times nearer
-            if not _sloped(gradient, directions, wanted[0], wanted[1:], STEP) and not _sloped(
-                gradient, directions, wanted[0], plain(_around(here, directions, STEP / 100)), STEP / 100
+            tolerance = OF_PIECES if adaptive else SLOPE_TOLERANCE
+            if not _sloped(gradient, directions, wanted[0], wanted[1:], STEP, tolerance) and not _sloped(
+                gradient, directions, wanted[0], plain(_around(here, directions, STEP / 100)), STEP / 100, tolerance
             ):
                 return "its gradient differs from that of the plain density"
     return None
@@ -68,7 +86,7 @@ def _around(here: Array, directions: Array, step: float) -> Array:
     return here + np.multiply.outer(np.array([-2.0, -1.0, 1.0, 2.0]) * step, directions).reshape(-1, len(here))
 
 
-def _sloped(gradient: Array, directions: Array, value: float, around: Array, step: float) -> bool:
+def _sloped(gradient: Array, directions: Array, value: float, around: Array, step: float, tolerance: float) -> bool:
     """Whether derivatives along directions are what four values on each line give, where all of them are finite."""
     around = around.reshape(4, DIRECTIONS)
     far, near = (around[3] - around[0]) / (4.0 * step), (around[2] - around[1]) / (2.0 * step)
@@ -77,4 +95,4 @@ def _sloped(gradient: Array, directions: Array, value: float, around: Array, ste
     scale = np.maximum(1.0, np.maximum(np.abs(slopes), np.linalg.norm(gradient)))
     off = np.abs(directions @ gradient - slopes)
     # where 1 − p has few digits left, of a p near 1, say, the values are stairs, of which both rules know little
-    return bool(((off <= SLOPE_TOLERANCE * scale + rounding + 3.0 * errors) | ~np.isfinite(slopes)).all())
+    return bool(((off <= tolerance * scale + rounding + 3.0 * errors) | ~np.isfinite(slopes)).all())

@@ -171,6 +171,7 @@ class ProgramPotential:
                         total = total + site.log_innovations
                 elif name in self.scored and site.log_noise is not None:
                     total = total + site.log_noise
+            total = run.possible(total)
         return run, total
 
     def likelihood(self, run: Execution, site: SiteRecord) -> Tensor | None:

@@ -81,7 +81,7 @@ class Sampling:
 
         # far out what 1 − p has lost of a p near 1, say, is lost in another way by every other rounding
         middle = 0.25 * np.array(self.starts[0])
-        return disagreement(density, plain.log_densities, middle, self.work, COMPARED)
+        return disagreement(density, plain.log_densities, middle, self.work, COMPARED, adaptive=self.density.adaptive)
 
 
 def sampling(text: str, files: Files, *, chains: int, warmup: int, seed: int, location: str = "") -> Sampling:

@@ -93,10 +93,18 @@ class Execution:
     rows: int
     kept: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     """(B, …) values of lets, where they were asked for."""
+    ended: tuple[Tensor, ...] = ()
+    """bool (B,) or (1,): where a differential equation has no solution up to its last time."""
 
     def log_joint(self) -> Tensor:
         """log p(values | x, innovations), (B,)."""
-        return _total(self.rows, [s.log_prob for s in self.sites.values()])
+        return self.possible(_total(self.rows, [s.log_prob for s in self.sites.values()]))
+
+    def possible(self, total: Tensor) -> Tensor:
+        """A log density with −∞ where something that it is computed from does not exist."""
+        for each in self.ended:
+            total = arrays.where(each, arrays.full_like(total, -math.inf), total)
+        return total
 
     def log_innovations(self) -> Tensor:
         """log p(innovations | x), (B,)."""

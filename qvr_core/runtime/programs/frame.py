@@ -51,6 +51,8 @@ class Frame:
     """The observed steps of summed-out blocks that were drawn in this run: none of their elements is censored."""
     windows: dict[str, tuple[Any, int]] = field(default_factory=dict)
     """What an index looks at, the first element and how many, where that is not all that it runs through."""
+    ended: list[Tensor] = field(default_factory=list[Tensor])
+    """bool (B,) or (1,): where a differential equation has no solution up to its last time."""
 
     def __getitem__(self, name: str) -> Cell:
         cell = self.bound.get(name)

@@ -173,7 +173,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
                 record.log_prob = factor * record.log_prob
         cells = {name: frame.bound[name] for name in request.keep if name in frame.bound}
         kept = {name: with_rows(cell, count) for name, cell in cells.items() if is_tensor(cell.value)}
-        return Execution(frame.sites, self._output(frame), count, kept)
+        return Execution(frame.sites, self._output(frame), count, kept, tuple(frame.ended))
 
     def _row_lengths(self, frame: Frame) -> Tensor:
         """How many positions of each row are valid, int64 (B,)."""

@@ -66,7 +66,8 @@ def joined(runs: Sequence[Execution]) -> Execution:
     first = runs[0]
     sites = {name: _record([run.sites[name] for run in runs]) for name in first.sites}
     kept = {name: arrays.cat([run.kept[name] for run in runs]) for name in first.kept}
-    return Execution(sites, _stacked([run.output for run in runs]), len(runs), kept)
+    ended = tuple(arrays.cat(each) for each in zip(*(run.ended for run in runs), strict=True))
+    return Execution(sites, _stacked([run.output for run in runs]), len(runs), kept, ended)
 
 
 def _record(records: Sequence[SiteRecord]) -> SiteRecord:

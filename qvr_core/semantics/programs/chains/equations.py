@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, with_axes
 from qvr_core.semantics.arithmetic.functions import expanded
+from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.chains.along import Along, laid_out
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import FunctionEntry
@@ -14,13 +17,20 @@ from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.model.expressions import Bound, Expr, Solve, ValueType
 from qvr_core.semantics.types.program_codes import DIFFERENTIAL_EQUATION
 from qvr_core.semantics.types.spaces import REAL_LINE, Unknown
+from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Literal, ParenArith, Variable
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 from qvr_core.syntax.tree.names import Span
 
-OPTIONS = ("start", "at", "method", "steps")
-MOST_STEPS = 10_000
-"""Between two times: each is a turn of a loop, whose states are kept for the gradient."""
+METHODS = {"rk45": "adaptive, of orders 5 and 4 (Dormand and Prince)", "rk4": "of order 4, in steps of one length"}
+"""What each is, the default first."""
+CONTROL = ("rtol", "atol", "max_steps")
+OPTIONS = ("start", "at", "method", "steps", *CONTROL)
+MOST_STEPS, MOST_TRIED = 10_000, 1_000_000
+"""Between two times: each of the first is a turn of a loop, whose states are kept for the gradient; the others are how
+many an adaptive method tries, unless an option says less."""
+TOLERANCE, LEAST = 1e-6, 1e-13
+"""That of an adaptive method; below the other rounding would be its error."""
 
 
 def solve_call(tree: Arith, ctx: StepContext) -> ArithCall | None:
@@ -49,22 +59,14 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
             return wrong(f"`solve` has no option `{name}`; it has {', '.join(OPTIONS)}", arg.span)
     missing = [name for name in ("start", "at") if name not in keyed]
     if missing or len(given) < 2:
-        return wrong("`solve` is called as `solve(f, z0, …, start=…, at=…, method=rk4)`", call.func.span)
+        return wrong("`solve` is called as `solve(f, z0, …, start=…, at=…)`", call.func.span)
     function = given[0]
     entry = ctx.scope.lookup(function.name.text) if isinstance(function, Variable) else None
     if not isinstance(function, Variable) or not isinstance(entry, FunctionEntry):
         return wrong("the derivative is a function of the file: `def f(t, z, …) = …`", function.span)
-    method = keyed["method"].value if "method" in keyed else None
-    if not isinstance(method, Variable) or method.name.text != "rk4":
-        place = call.func.span if method is None else method.span
-        return wrong("only `method=rk4` is there: adaptive methods are not built yet", place)
-    steps = keyed["steps"].value if "steps" in keyed else None
-    if steps is not None and not (
-        isinstance(steps, Literal) and isinstance(steps.value, int) and 1 <= steps.value <= MOST_STEPS
-    ):
-        return wrong(
-            f"`steps` is a whole number from 1 to {MOST_STEPS}: how often rk4 steps between two times", steps.span
-        )
+    options = _options(keyed, ctx)
+    if options is None:
+        return None
     node = entry.statement.header.unit.node
     assert isinstance(node, DefDecl | DefHeader)
     parameters = [one.name.text for one in node.parameters]
@@ -73,13 +75,18 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
         return wrong(takes, function.span)
 
     at = check_arith(keyed["at"].value, ctx)
+    if axes(at.type) is None:
+        return wrong("nothing says what this runs over: declare it, `data when : Time`", keyed["at"].value.span)
+    drawn = sorted(one.name for one in walk(at, operands) if isinstance(one, Bound) and _is_drawn(one.name, ctx))
+    if drawn:
+        return wrong(f"the times are data, and `{drawn[0]}` is drawn", keyed["at"].value.span)
     sets = {set_of(one.axis): one for one in along.indices}
     names = [name for _, name in axes(at.type) or []]
     time = next((sets[set_of(name)] for name in reversed(names) if name is not None and set_of(name) in sets), None)
     if time is None:
         return wrong("`at` runs over no set that an index of this step runs over", keyed["at"].value.span)
     values = [check_arith(tree, ctx) for tree in (*given[1:], keyed["start"].value)]
-    for value, tree in zip((*values, at), (*given[1:], keyed["start"].value, keyed["at"].value), strict=True):
+    for value, tree in zip(values, (*given[1:], keyed["start"].value), strict=True):
         if axes(value.type) is None:
             return wrong("nothing says what this runs over: declare it, `data … : …`", tree.span)
     used = {name for value in values for _, name in axes(value.type) or [] if name is not None and indexed(name)}
@@ -131,8 +138,61 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
         start=values[-1],
         at=at,
         plates=len(plates.indices),
-        steps=steps.value if isinstance(steps, Literal) and isinstance(steps.value, int) else 1,
+        **options,
     )
+
+
+def _is_drawn(name: str, ctx: StepContext) -> bool:
+    binding = ctx.find(name)
+    return binding is not None and binding.kind in ("sample", "predict")
+
+
+def _options(keyed: Mapping[str, ArithArg], ctx: StepContext) -> dict[str, Any] | None:
+    """Method, steps and tolerances; None, reported, where one is wrong."""
+
+    def wrong(message: str, name: str) -> None:
+        ctx.scope.report(DIFFERENTIAL_EQUATION, message, keyed[name].value.span)
+
+    written = keyed["method"].value if "method" in keyed else None
+    method = written.name.text if isinstance(written, Variable) else None
+    if written is None:
+        method = next(iter(METHODS))
+    elif method not in METHODS:
+        near = closest(method or "", METHODS)
+        return wrong(f"a method is {' or '.join(METHODS)}" + (f"; did you mean `{near}`?" if near else ""), "method")
+    assert method is not None
+    foreign = CONTROL if method == "rk4" else ("steps",)
+    for name in foreign:
+        if name in keyed:
+            has = "steps of one length: `steps=` says how many" if method == "rk4" else "tolerances, and no steps"
+            return wrong(f"`{method}` has {has}", name)
+    steps = _number(keyed, "steps")
+    if "steps" in keyed and not (isinstance(steps, int) and 1 <= steps <= MOST_STEPS):
+        return wrong(
+            f"`steps` is a whole number from 1 to {MOST_STEPS}: how often rk4 steps between two times", "steps"
+        )
+    for name in ("rtol", "atol"):
+        value = _number(keyed, name)
+        if name in keyed and not (value is not None and LEAST <= value < 1.0):
+            return wrong(f"`{name}` is a number from {LEAST:g} to 1: the error of a step", name)
+    tried = _number(keyed, "max_steps")
+    if "max_steps" in keyed and not (isinstance(tried, int) and 1 <= tried <= MOST_TRIED):
+        return wrong(
+            f"`max_steps` is a whole number from 1 to {MOST_TRIED}: how many steps are tried between two times",
+            "max_steps",
+        )
+    rtol, atol = (_number(keyed, name) or TOLERANCE for name in ("rtol", "atol"))
+    return {
+        "method": method, "steps": steps or 1, "rtol": float(rtol), "atol": float(atol),
+        "max_steps": tried or MOST_TRIED,
+    }  # fmt: skip
+
+
+def _number(keyed: Mapping[str, ArithArg], name: str) -> int | float | None:
+    """The number that is written as an option's value."""
+    value = keyed[name].value if name in keyed else None
+    found = value.value if isinstance(value, Literal) else None
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
 def _alone(value: Expr, plates: int) -> ValueType:

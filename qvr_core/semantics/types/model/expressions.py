@@ -210,8 +210,14 @@ class Solve(ExprBase):
     start: Expr
     at: Expr
     plates: int
+    method: str
+    """Of `METHODS`."""
     steps: int
-    """Between two times."""
+    """Between two times, of a method without control of its error."""
+    rtol: float
+    atol: float
+    max_steps: int
+    """Between two times, of a method that controls its error: by these tolerances."""
 
 
 @immutable_by_name
