@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LINES, CHAIN = 60, 5000
-PROCESSOR_SECONDS, MEMORY = 20, 1 << 30
+LINES, CHAIN = 60, 2000
+PROCESSOR_SECONDS, MEMORY = 10, 1 << 30
 
 HEAD = (
     "object X : Real 4\nobject F : FinSet 3\nmorphism x0 : X -> X [role=linear]\nmorphism f0 : F -> F ~ Categorical\n"

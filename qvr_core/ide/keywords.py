@@ -91,7 +91,7 @@ KEYWORDS = {
         ),
         Keyword(
             "observe",
-            "Says what data are drawn from: their likelihood, on which the latents are conditioned.",
+            "Says what data are drawn from, given the latents: the likelihood, by which a fit learns of them.",
             "observe y[i : House] <- Normal(mu, sigma)",
         ),
         Keyword(
@@ -126,7 +126,7 @@ KEYWORDS = {
         ),
         Keyword(
             "Real",
-            "Real vectors; only the width counts, and bounds may be given.",
+            "Vectors of real numbers: `Real 128` of 128, `Real 1` one number. Bounds may be given: `[low=0.0]`.",
             "object Rate : Real 1 [low=0.0]",
         ),
         Keyword("Simplex", "Probability vectors of length k.", "object Weights : Simplex 3"),

@@ -71,7 +71,8 @@ def option_text(key: str, owner: str, step: str = "") -> Prose:
     """An option: meaning, default, legal values; of a `step` by its word."""
     spec = ROLES[owner].options.get(key) if owner in ROLES else None
     if spec is not None:
-        return prose(Heading(key, f" (option of `{owner}`)"), sentence(spec.meaning), _legal(spec))
+        whose = "every morphism" if all(key in role.options for role in ROLES.values()) else f"`{owner}`"
+        return prose(Heading(key, f" (option of {whose})"), sentence(spec.meaning), _legal(spec))
     return prose(Heading(key), meaning(key, step)) if key in MEANINGS else ()
 
 

@@ -92,7 +92,7 @@ NUMBERS: tuple[Operation, ...] = (
         targets=alike("sinh")),
     pointwise("cosh", node=unary("math.cosh", torch="cosh", numpy="cosh", slope=lambda x, y: x.sinh()),
         targets=alike("cosh")),
-    pointwise("tanh", traits="bounds", interval=i.rising(math.tanh),
+    pointwise("tanh", said="the hyperbolic tangent of x, from −1 to 1", traits="bounds", interval=i.rising(math.tanh),
         node=unary("math.tanh", torch="tanh", numpy="tanh", slope=lambda x, y: 1.0 - y.square(), vector="wide.tanh"),
         targets=alike("tanh")),
     pointwise("asinh",

@@ -30,7 +30,7 @@ NEEDS = needs_of(analyse(TEXT).model.programs["p"]).all
     [
         ("x", "`t.csv`: 10 values; 0 to 8, mean 2.5"),
         ("town", "`t.csv`: 5 values; `a` 1, `b` 1, `c` 1, `d` 1 and 1 more"),
-        ("y", "`t.csv`: 5 values, 2 missing; -1 to 2.5, mean 0.5"),
+        ("y", "`t.csv`: 3 values and 2 missing; -1 to 2.5, mean 0.5"),
     ],
 )
 def test_columns_are_counted_and_summed_up(name: str, words: str) -> None:

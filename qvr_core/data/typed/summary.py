@@ -64,8 +64,8 @@ def _plain(entry: Any) -> Iterator[Any]:
 def _summary(need: Need, cells: Sequence[Any], source: Source) -> str:
     there = [cell for cell in cells if not missing(cell)]
     part = "" if not isinstance(source, Table) or source.whole else f" in the first {source.rows:,} rows"
-    counted = f"{len(cells):,} value{'' if len(cells) == 1 else 's'}"
-    gone = f", {len(cells) - len(there):,} missing" if len(there) < len(cells) else ""
+    counted = f"{len(there):,} value{'' if len(there) == 1 else 's'}"
+    gone = f" and {len(cells) - len(there):,} missing" if len(there) < len(cells) else ""
     said = _labels(there) if _is_labels(need, there) else _range(there)
     return f"`{source.path}`: {counted}{gone}{part}" + (f"; {said}" if said else "")
 

@@ -51,6 +51,12 @@ def check_index_of_others(free: FreeName, names: Mapping[str, Binding], lines: L
     over = None if step is None else _indexed_by(free, step, names)
     if step is not None and over is not None:
         here = [one.name.text for one in _binders(step) if _set_name(one) == over]
+        if free.name in here:  # behind `from`, where it is not yet bound
+            message = (
+                f"`{free.name}` is not known behind `from`: the first elements stand there, before `{free.name}` runs"
+            )
+            scope.report(INDEX_MISMATCH, message, free.origin)
+            return
         message = f"`{free.name}` is an index of other steps, not of this one"
         message += f"; did you mean `{here[0]}`?" if here else ""
         fixes = (Fix(f"Change to `{here[0]}`", (Edit(free.origin, here[0]),), True),) if here else ()
