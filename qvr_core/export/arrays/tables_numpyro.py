@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qvr_core.export.arrays.bases import bases
 from qvr_core.export.arrays.dialect import TAILS, Dialect
 from qvr_core.operations.table import templates
 
@@ -103,31 +104,7 @@ _HELPERS = {
     first = large & (jnp.cumsum(large, -2) == 1)
     return vectors * jnp.sign((vectors * first).sum(-2, keepdims=True))
 ''',
-    "bspline": '''def bspline(x, knots, degree):
-    """The B-splines on knots whose ends stand there once, a column for each."""
-    whole = [*knots[:1] * degree, *knots, *knots[-1:] * degree]
-    columns = []
-    for low, high in zip(whole[:-1], whole[1:]):
-        upto = x <= high if high == whole[-1] else x < high
-        columns.append(jnp.where((low <= x) & upto, 1.0, 0.0) if low < high else 0.0 * x)
-    for order in range(1, degree + 1):
-        for j in range(len(columns) - 1):
-            rise, fall = whole[j + order] - whole[j], whole[j + order + 1] - whole[j + 1]
-            up = (x - whole[j]) / rise * columns[j] if rise else 0.0
-            down = (whole[j + order + 1] - x) / fall * columns[j + 1] if fall else 0.0
-            columns[j] = up + down
-        columns.pop()
-    return jnp.stack(columns, -1)
-''',
-    "hsgp": '''def hsgp(x, m, c):
-    """The basis of a Gaussian process on c times the range of x, a column for each of m functions."""
-    middle, half = 0.5 * (x.min() + x.max()), 0.5 * c * (x.max() - x.min())
-    return jnp.sin(hsgp_frequencies(x, m, c) * (x[..., None] - middle + half)) / half**0.5
-''',
-    "hsgp_frequencies": '''def hsgp_frequencies(x, m, c):
-    """The frequency of each function of the basis."""
-    return jnp.arange(1, m + 1) * jnp.pi / (c * (x.max() - x.min()))
-''',
+    **bases("jnp", where="jnp.where", pi="jnp.pi"),
 }  # fmt: skip
 
 NUMPYRO = Dialect(
