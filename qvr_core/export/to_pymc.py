@@ -146,8 +146,8 @@ class PymcSteps(Steps):
             return
         kind = ""
         if low is not None or high is not None:
-            start = high - 1.0 if low is None and high is not None else low + 1.0 if low is not None else 0.0
-            start = 0.5 * (low + high) if low is not None and high is not None else start
+            first, last = (high or 0.0) - 2.0 if low is None else low, (low or 0.0) + 2.0 if high is None else high
+            start = 0.5 * (first + last)
             kind = f", transform=pm.distributions.transforms.Interval({low}, {high}), initval=np.full({shape}, {start})"
         elif isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO):
             kind = ", transform=pm.distributions.transforms.ZeroSumTransform([-1])"

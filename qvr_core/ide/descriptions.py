@@ -86,11 +86,13 @@ def object_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     shape = set_words(held.space.space) or _vectors(held.space.space)
     written = held.space.written
     composed = f"Written `{written}`." if written not in (held.name, structure(held.space.space)) else ""
-    told = _told(snapshot, held.name) if isinstance(held.space.space, Finite) else ""
-    return prose(Code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, told, _uses(snapshot, symbol))
+    members = _membership(snapshot, held.name) if isinstance(held.space.space, Finite) else ""
+    return prose(
+        Code(lines[0]), documentation(snapshot, symbol), alias, composed, shape, members, _uses(snapshot, symbol)
+    )
 
 
-def _told(snapshot: Snapshot, name: str) -> str:
+def _membership(snapshot: Snapshot, name: str) -> str:
     """Whose values are the elements of a set, and what has a value for each of them."""
     labels: dict[str, None] = {}
     valued: dict[str, None] = {}

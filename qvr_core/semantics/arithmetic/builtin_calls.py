@@ -25,8 +25,9 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
     with_last,
 )
-from qvr_core.semantics.arithmetic.elements.bases import PAIRS, basis_of_process, check_basis, eigen
+from qvr_core.semantics.arithmetic.elements.bases import basis_of_process, check_basis
 from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type, own_rank
+from qvr_core.semantics.arithmetic.elements.pairs import PAIRS, eigen, of_one_name
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
 from qvr_core.semantics.arithmetic.function_domains import check_argument
@@ -98,7 +99,9 @@ def check_builtin(
     texts = texts if first is None else ["the value", *texts]
     if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
-    if function.name == "bspline" or function.name in PAIRS:
+    if function.name in PAIRS:
+        return of_one_name(expr, args, ctx)
+    if function.name == "bspline":
         return check_basis(function, expr, args, dict(keywords), ctx)
     if over is not None:
         return check_over(function, args, over, expr, partial(_same_shape, canonical(function.name)), ctx)

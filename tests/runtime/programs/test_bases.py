@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats as st
 import torch
 from scipy.interpolate import BSpline
 
-from qvr_core import dsl
-from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.runtime.values.bases import bspline, hsgp, hsgp_frequencies
+from tests.runtime.programs.computed import assert_density_and_gradient, assert_machine_code, program_of
 
 HEAD = "object Row : FinSet 5\nobject G : FinSet 2\nprogram p : One -> One\n"
 POINTS = (-1.5, -0.3, 0.05, 0.4, 1.2)
@@ -67,39 +65,19 @@ CASES: dict[str, tuple[list[str], dict[str, tuple[str, Any]], Callable[[float], 
 
 def model(name: str) -> tuple[Any, dict[str, torch.Tensor]]:
     lets, data, value = CASES[name]
-    count = np.size(value(0.1))
-    lines = [f"data {key} : {space}" for key, (space, _) in data.items()]
-    lines += ["sample m <- Normal(0.0, 1.0)", *(f"let {let}" for let in lets), f"let q = sum(sin(reshape(r, {count})))"]
-    lines += ["observe y <- Normal(q, 2.0)", "return m"]
-    text = HEAD + "".join(f"    {line}\n" for line in lines) + "export p\n"
-    return dsl.loads(text).morphism, {key: torch.as_tensor(one) for key, (_, one) in data.items()}
-
-
-def expected(name: str, m: float) -> float:
-    return float(st.norm.logpdf(m) + st.norm.logpdf(0.7, np.sum(np.sin(CASES[name][2](m))), 2.0))
+    return program_of(HEAD, lets, data, value)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_density_and_its_gradient_are_those_of_the_formulas(name: str) -> None:
     program, data = model(name)
     for m in POINTS:
-        at = torch.tensor(m, requires_grad=True)
-        found = program.log_joint(None, {"m": at, "y": torch.tensor(0.7), **data}).sum()
-        assert found.item() == pytest.approx(expected(name, m), abs=1e-9)
-        found.backward()
-        slope = (expected(name, m + 1e-6) - expected(name, m - 1e-6)) / 2e-6
-        assert at.grad is not None
-        assert at.grad.item() == pytest.approx(slope, rel=1e-5, abs=1e-6)
+        assert_density_and_gradient(program, data, CASES[name][2], m, step=1e-6, near_zero=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_chains_are_machine_code(name: str) -> None:
-    program, data = model(name)
-    found = {
-        engine: MCMC(NUTSKernel(), 3, 2, 1, seed=1, engine=engine).run(program, None, {"y": torch.tensor(0.7), **data})
-        for engine in ("compiled", "plain")
-    }
-    assert {key: one.engine for key, one in found.items()} == {"compiled": "compiled", "plain": "plain"}
+    assert_machine_code(*model(name))
 
 
 @pytest.mark.parametrize("degree", range(10))

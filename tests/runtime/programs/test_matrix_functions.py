@@ -15,6 +15,7 @@ import torch
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.runtime.values.decompositions import LARGEST_NORM, eigh, matrix_exp
+from tests.runtime.programs.computed import assert_density_and_gradient, assert_machine_code, program_of
 
 HEAD = "object S : FinSet 3\nobject T : FinSet 4\nobject G : FinSet 2\nprogram p : One -> One\n"
 POINTS = (-1.5, -0.3, 0.0, 0.4, 1.2)
@@ -97,43 +98,24 @@ CASES: dict[str, tuple[str, dict[str, tuple[str, Any]], Callable[[float], Any]]]
 
 def model(name: str) -> tuple[Any, dict[str, torch.Tensor]]:
     let, data, value = CASES[name]
-    count = np.size(value(0.0))
-    lines = [f"data {key} : {space}" for key, (space, _) in data.items()]
-    lines += ["sample m <- Normal(0.0, 1.0)", f"let {let}", f"let q = sum(sin(reshape(r, {count})))"]
-    lines += ["observe z <- Normal(q, 2.0)", "return m"]
-    text = HEAD + "".join(f"    {line}\n" for line in lines) + "export p\n"
-    return dsl.loads(text).morphism, {key: torch.as_tensor(one) for key, (_, one) in data.items()}
-
-
-def expected(name: str, m: float) -> float:
-    return float(st.norm.logpdf(m) + st.norm.logpdf(0.7, np.sum(np.sin(CASES[name][2](m))), 2.0))
+    return program_of(HEAD, [let], data, value)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_density_and_its_gradient_are_those_of_scipy(name: str) -> None:
     program, data = model(name)
     for m in POINTS:
-        at = torch.tensor(m, requires_grad=True)
-        found = program.log_joint(None, {"m": at, "z": torch.tensor(0.7), **data}).sum()
-        assert found.item() == pytest.approx(expected(name, m), abs=1e-9)
-        found.backward()
-        slope = (expected(name, m + 1e-5) - expected(name, m - 1e-5)) / 2e-5
-        assert at.grad is not None
-        assert at.grad.item() == pytest.approx(slope, rel=1e-5, abs=1e-7)
+        assert_density_and_gradient(program, data, CASES[name][2], m, step=1e-5, near_zero=1e-7)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_chains_are_machine_code(name: str) -> None:
     program, data = model(name)
     if name in ("eigenvalues", "eigenvectors"):
-        result = MCMC(NUTSKernel(), 3, 2, 1, seed=1).run(program, None, {"z": torch.tensor(0.7), **data})
-        assert result.engine == "plain"  # of what is drawn they are no machine code
-        return
-    found = {
-        engine: MCMC(NUTSKernel(), 3, 2, 1, seed=1, engine=engine).run(program, None, {"z": torch.tensor(0.7), **data})
-        for engine in ("compiled", "plain")
-    }
-    assert {key: one.engine for key, one in found.items()} == {"compiled": "compiled", "plain": "plain"}
+        # of what is drawn they are no machine code
+        assert MCMC(NUTSKernel(), 3, 2, 1, seed=1).run(program, None, data).engine == "plain"
+    else:
+        assert_machine_code(program, data)
 
 
 def test_of_entries_that_are_as_large_the_first_is_positive() -> None:

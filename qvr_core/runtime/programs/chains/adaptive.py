@@ -163,7 +163,7 @@ def solved(slope: Slope, initial: Tensor, start: Tensor, at: Tensor, control: Co
                 slopes, new = stages(slope, here, first, length, part)
                 trial = replace(trial, slopes=slopes, new=new)
             then, there = moved(here, trial, length, control)
-            here = _kept(arrived, here, then)
+            here = _selected(arrived, here, then)
             arrived = arrived | there
             if bool(arrived.all()):
                 break
@@ -171,7 +171,7 @@ def solved(slope: Slope, initial: Tensor, start: Tensor, at: Tensor, control: Co
     return arrays.stack(found, 1)
 
 
-def _kept(there: Tensor, old: Here, new: Here) -> Here:
+def _selected(there: Tensor, old: Here, new: Here) -> Here:
     """The old place of equations that are at the end of the interval."""
 
     def choose(one: Tensor, other: Tensor) -> Tensor:

@@ -144,26 +144,26 @@ def solution(
     going = p("gt", active, zero)
     taken, there = p("and", trial.taken, going), p("and", arrived, going)
 
-    def kept(old: Array, new: Array, where: Array = going) -> Array:
+    def selected(old: Array, new: Array, where: Array = going) -> Array:
         return p("where", where, new, old)
 
     reached = p("real", there)
     last = g.reshape(p("real", p("eq", place, graph.constant(float(count - 1)))), start.shape)
     left = p("mul", active, p("sub", one, p("mul", reached, last)))
     further = p("add", place, g.reshape(p("mul", reached, p("sub", one, last)), place.shape))
-    z = list(map(kept, here.z, then.z))
-    carried = [kept(old, new, taken) for old, new in zip(old_rows, new_rows, strict=True)]
+    z = list(map(selected, here.z, then.z))
+    carried = [selected(old, new, taken) for old, new in zip(old_rows, new_rows, strict=True)]
     states = [
         *zip(here.z, z, strict=True),
-        *zip(here.k, map(kept, here.k, then.k), strict=True),
-        (here.done, p("where", there, zero, kept(here.done, then.done))),
-        (here.step, kept(here.step, then.step)),
-        (here.tried, p("where", there, zero, kept(here.tried, then.tried))),
-        (here.lost, kept(here.lost, then.lost)),
+        *zip(here.k, map(selected, here.k, then.k), strict=True),
+        (here.done, p("where", there, zero, selected(here.done, then.done))),
+        (here.step, selected(here.step, then.step)),
+        (here.tried, p("where", there, zero, selected(here.tried, then.tried))),
+        (here.lost, selected(here.lost, then.lost)),
         (place, further),
         (active, left),
         *zip(old_rows, carried, strict=True),
-        *((old, kept(old, new, taken)) for old, new in zip(old_slopes, new_slopes, strict=True)),
+        *((old, selected(old, new, taken)) for old, new in zip(old_slopes, new_slopes, strict=True)),
     ]
     series = loop.last(states, place, [*z, *carried], g.reduce("sum", left))
     sources = g.cat([g.reshape(each, start.shape) for each in unknowns.sources], 1) if unknowns.sources else None

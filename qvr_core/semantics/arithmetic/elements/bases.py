@@ -12,58 +12,11 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.model.expressions import Builtin, Constant, Expr, ListOf, ValueType
 from qvr_core.semantics.types.program_codes import FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import Real, Unknown
-from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, ParenArith
+from qvr_core.syntax.tree.arithmetic import ArithCall
 from qvr_core.syntax.tree.names import Span
 
 MOST_KNOTS, MOST_DEGREE, MOST_FUNCTIONS = 1000, 9, 1000
 _NUMBER = (int, float)
-
-
-PAIRS = {
-    "hsgp": "`hsgp` gives two values, each with a name: `let (basis, frequencies) = hsgp(x, m=20, c=1.5)`",
-    "eigh": "`eigh` gives two values, each with a name: `let (values, vectors) = eigh(A)`",
-}
-"""Functions that give two values, and what is said where one name has both."""
-
-
-def pair_call(tree: Arith, ctx: StepContext) -> ArithCall | None:
-    """The call of such a function that is all of a right side; one of this name of the file's own is another."""
-    while isinstance(tree, ParenArith):
-        tree = tree.inner
-    if not isinstance(tree, ArithCall) or tree.func.text not in PAIRS:
-        return None
-    return tree if ctx.scope.lookup(tree.func.text) is None and ctx.find(tree.func.text) is None else None
-
-
-def eigen(expr: ArithCall, value: Expr, ctx: StepContext) -> tuple[Expr, Expr] | None:
-    """Both values of `eigh`; None where there is a mistake, which is reported at its token."""
-    found, origin = axes(value.type), ctx.scope.origin(expr.span)
-    if found is None:
-        pair = tuple(
-            Builtin(type=data_like([value.type]), origin=origin, function=name, args=(value,))
-            for name in ("eigh", "eigenvectors")
-        )
-        return pair[0], pair[1]
-    if len(found) < 2:
-        what = "one number" if not found else "a vector"
-        message = f"`eigh` wants a matrix, and this is {what}"
-        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)
-        return None
-    *front, (rows, set_of_rows), (columns, set_of_columns) = found
-    apart = None not in (set_of_rows, set_of_columns) and set_of_rows != set_of_columns
-    if apart or (isinstance(rows, int) and isinstance(columns, int) and int(rows) != int(columns)):
-        sides = [name or str(size) for size, name in found[-2:]]
-        this = f"is over {sides[0]} and {sides[1]}" if apart else f"has {sides[0]} rows and {sides[1]} columns"
-        message = f"`eigh` wants a symmetric matrix, and this {this}"
-        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)
-        return None
-    fresh: Axis = (rows, None)
-    shapes = {"eigh": [*front, fresh], "eigenvectors": [*front, found[-2], fresh]}
-    made = [
-        Builtin(type=from_axes(shape, len(shape) - 1, like=[value.type]), origin=origin, function=name, args=(value,))
-        for name, shape in shapes.items()
-    ]
-    return made[0], made[1]
 
 
 def check_basis(
@@ -74,12 +27,6 @@ def check_basis(
     given = {**dict(zip(function.parameters[1:], args[1:], strict=False)), **keywords}
     trees = _trees(function, expr)
     unknown = Builtin(type=ValueType(Unknown()), origin=origin, function=function.name, args=tuple(args))
-    if function.name in PAIRS:
-        message, place = PAIRS[function.name], ctx.scope.origin(expr.func.span)
-        # a step with several names reads its right side for each
-        if not any(one.message == message and one.place == place for one in ctx.scope.diagnostics[-1:]):
-            ctx.scope.report(FUNCTION_ARGUMENTS, message, place)
-        return unknown
     if not args:
         ctx.scope.report(FUNCTION_ARGUMENTS, f"`{function.name}` needs `{function.parameters[0]}`", expr.func.span)
         return unknown
