@@ -130,7 +130,9 @@ def reached() -> dict[FunctionType, int]:
     finally:
         sys.setprofile(None)
     # By `type`: other test files have loaded torch, and what stands for a dead object there answers no `isinstance`.
+    gc.unfreeze()
     known = {each.__code__: each for each in gc.get_objects() if type(each) is FunctionType}
+    gc.freeze()
     found = {known[code]: count for code, count in calls.items() if code in known and not code.co_freevars}
     return dict(sorted(found.items(), key=lambda item: name_of(item[0])))
 
