@@ -22,7 +22,7 @@ LAYERS = (
     ("operations",),
     ("semantics",),
     ("analysis",),
-    ("workspace", "disk", "pages", "examples", "extras", "fetched", "html", "narrowing", "dependence"),
+    ("workspace", "disk", "pages", "collector", "examples", "extras", "fetched", "html", "narrowing", "dependence"),
     ("lowered",),
     ("ide", "diagrams", "export"),
     ("arrays",),

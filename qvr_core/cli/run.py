@@ -136,9 +136,8 @@ def execute(
         sys.stderr.flush()
         # Everything is written: threads of torch.distributed may still run, and would abort an orderly end.
         os._exit(status)
-    if explain:
-        make_job()
-    job, ending = asyncio.run(watch(make_job, _fork(), as_json=as_json))
+    job = make_job()
+    ending = asyncio.run(watch(job, _fork(), as_json=as_json))
     if plot is not None:
         _picture(RunStore(_root(job)), job.run_id, plot)
     if isinstance(ending, Failed | Crashed):
@@ -146,7 +145,7 @@ def execute(
 
 
 def _fork() -> ForkedProcess | None:
-    """A worker that has loaded what this process has; None where it has to start anew."""
+    """A worker that has loaded what this process has, the checker's grammar too; None where it has to start anew."""
     try:
         return ForkedProcess(ENVIRONMENT) if can_fork() else None
     except OSError as error:
@@ -338,22 +337,14 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
     raise typer.Exit
 
 
-async def watch(make_job: Callable[[], Job], forked: ForkedProcess | None, *, as_json: bool) -> tuple[Job, Event]:
-    """Run a job in a worker and show its events; Ctrl-C cancels it.  The worker loads what it wants while the job is
-    made."""
+async def watch(job: Job, forked: ForkedProcess | None, *, as_json: bool) -> Event:
+    """Run a job in a worker and show its events; Ctrl-C cancels it."""
     from qvr_core.cli.display import JsonLines, Screen
 
     try:
         worker = await (WorkerProcess.spawn(sys.executable) if forked is None else WorkerProcess.of_fork(forked))
     except OSError as error:
         stop(f"the worker could not be started: {error}", 1)
-    try:
-        job = make_job()
-    except BaseException:
-        worker.kill()
-        # it has no job: its end takes no time
-        await worker.cancel()
-        raise
     view = JsonLines() if as_json else Screen(job)
     with view:
         loop = asyncio.get_running_loop()
@@ -371,7 +362,7 @@ async def watch(make_job: Callable[[], Job], forked: ForkedProcess | None, *, as
             loop.add_signal_handler(number, cancel)
         try:
             await worker.run(job, view.show)
-            return job, await worker.wait()
+            return await worker.wait()
         except OSError:
             # The events have nowhere to go: the run ends, but with its checkpoint.
             with contextlib.suppress(OSError):

@@ -14,12 +14,15 @@ from qvr_core.inference.labelled_datasets import Array, Dataset, Dims, Variable
 
 def dataset(values: Mapping[str, Tensor], axes: Axes, lead: Dims = ("chain", "draw")) -> Dataset:
     """Of {name: (*lead, …)}.  A further axis is called as its set, the second one over it `Set_2`, with labels or
-    numbers as coordinates; one without a set, or whose name is taken otherwise, `v_dim_0`, …"""
+    numbers as coordinates; one without a set, or whose name is taken otherwise, `v_dim_0`, …  A value that is called as
+    the dimension of chains or draws has a dot behind its name: NetCDF knows one array of a name."""
     found: dict[str, Variable] = {}
     known_as: dict[str, list[Any]] = {}
-    taken = {*lead, "chain", "draw", *values}
+    leading = {*lead, "chain", "draw"}
+    taken = {*leading, *values}
     for written, value in values.items():
         name = written.replace("/", ".")  # a slash would be a group of the tree
+        name += "." if name in leading else ""
         coords: dict[str, Any] = {one: range(size) for one, size in zip(lead, value.shape, strict=False)}
         shape = tuple(value.shape[len(lead) :])
         known = [*axes.get(written, ()), *[Axis()] * len(shape)]

@@ -17,8 +17,10 @@ from qvr_core.inference import MCMC, NUTSKernel, inference_data
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.netcdf import read_netcdf, write_netcdf
 from qvr_core.runs.record.protocol import Finished
 from qvr_core.runs.record.store import RunDirectory
+from qvr_core.runs.worker.prediction import latents_of
 from tests.runs.jobs import make_job
 
 Y = np.array([0.3, 1.2, -0.7, 2.5, 1.1, 0.4])
@@ -89,6 +91,26 @@ def test_a_fit_by_svi_leaves_the_same_groups_and_its_weights(tmp_path: Path) -> 
         evidence = stats.multivariate_normal(X, np.eye(6) + 4.0).logpdf(Y)
         weights = tree["sample_stats"]["log_weight"].values
         assert float(np.median(weights)) == pytest.approx(evidence, abs=0.05) and weights.std() < 0.1
+
+
+def test_latents_called_as_the_dimensions_of_draws_are_stored_and_read_again(tmp_path: Path) -> None:
+    text = """
+object Row : FinSet 3
+program p : Row -> Row
+    sample chain <- Normal(0.0, 1.0)
+    sample draw : Row <- Normal(chain, 1.0)
+    observe y : Row <- Normal(draw, 1.0)
+    return draw
+export p
+"""
+    given = {"y": torch.tensor([0.1, 0.2, 0.3])}
+    result = MCMC(NUTSKernel(), 20, 30, 2, seed=2).run(loads(text).morphism, None, given)
+    write_netcdf(tmp_path / "posterior.nc", result.groups().tree())
+    stored = read_netcdf(tmp_path / "posterior.nc")["posterior"]
+    assert stored["draw."].sizes == {"chain": 2, "draw": 30, "Row": 3}
+    again = latents_of({name: torch.from_numpy(one.values) for name, one in stored.data_vars.items()}, result.given)
+    for name in ("chain", "draw"):
+        torch.testing.assert_close(again[name], result.samples[name])
 
 
 def test_predictors_that_are_filled_in_are_no_observations() -> None:

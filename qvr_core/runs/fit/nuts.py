@@ -108,7 +108,7 @@ class Watched:
 
 
 def _load_writers() -> None:
-    importlib.import_module("h5netcdf")
+    importlib.import_module("h5py")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,23 +14,30 @@ from qvr_core.inference.labelled_datasets import ATTRIBUTES, Array, Dataset, Tre
 from qvr_core.runs.record.files import sync_folder
 
 if TYPE_CHECKING:
-    from h5netcdf import Group
+    from h5netcdf import Group as Read
     from h5netcdf import Variable as Stored
+    from h5py import Dataset as H5
+    from h5py import Group
+
+WITHOUT_LABELS = "This is a netCDF dimension but not a netCDF variable."
+"""What the format has in place of the name of a dimension's variable, where there is none."""
 
 
 def write_netcdf(path: Path, data: Tree | Dataset) -> None:
     """Write them whole or not at all.  Raises OSError."""
-    import h5netcdf
+    import h5py
 
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         # Compressed, draws would be a sixth smaller and take ten times as long.
-        with h5netcdf.File(partial, "w") as file:
+        with h5py.File(partial, "w", track_order=True) as file:
+            file.attrs["_NCProperties"] = f"version=2,h5py={h5py.__version__},hdf5={h5py.version.hdf5_version}"
+            numbers = count()
             if isinstance(data, Dataset):
-                _write(file, data)
+                _write(file, data, numbers)
             else:
                 for name, group in data.children.items():
-                    _write(file.create_group(name), group)
+                    _write(file.create_group(name, track_order=True), group, numbers)
         with open(partial, "rb") as written:
             os.fsync(written.fileno())
         os.replace(partial, path)
@@ -38,26 +46,41 @@ def write_netcdf(path: Path, data: Tree | Dataset) -> None:
     sync_folder(path.parent)
 
 
-def _write(group: Group, data: Dataset) -> None:
-    group.dimensions = data.sizes
-    for name, labels in data.coords.items():
-        _put(group, name, (name,), labels)
+def _write(group: Group, data: Dataset, numbers: Iterator[int]) -> None:
+    """Arrays in HDF5, with what makes NetCDF-4 of it (its format specification, Unidata): every dimension is a scale
+    with a number of its own in the file, which the arrays along it refer to.
+
+    h5netcdf, which reads it, looks up what it has written again and again: 0.12 s for eight schools, a tenth of the
+    whole run, where this takes 0.02.
+    """
+    scales: dict[str, H5] = {}
+    for name, size in data.sizes.items():
+        labels = data.coords.get(name)
+        if labels is None:
+            scale, said = group.create_dataset(name, (size,), ">f4"), f"{WITHOUT_LABELS}{size:10d}"
+        else:
+            scale, said = _put(group, name, labels), name
+        scale.make_scale(said)
+        scale.attrs["_Netcdf4Dimid"] = np.int32(next(numbers))
+        scales[name] = scale
     for name, one in data.data_vars.items():
-        _put(group, name, one.dims, one.values)
-    for name, value in ATTRIBUTES.items():
-        group.attrs[name] = value
+        put = _put(group, name, one.values)
+        for axis, dim in enumerate(one.dims):
+            put.dims[axis].attach_scale(scales[dim])
+    group.attrs.update(ATTRIBUTES)
 
 
-def _put(group: Group, name: str, dims: tuple[str, ...], values: Array) -> None:
+def _put(group: Group, name: str, values: Array) -> H5:
     import h5py
 
     if values.dtype == object:
-        group.create_variable(name, dims, dtype=h5py.string_dtype(), data=values)
-    elif values.dtype == bool:
+        return group.create_dataset(name, data=values, dtype=h5py.string_dtype(), track_order=True)
+    if values.dtype == bool:
         # NetCDF has no truth values: xarray's way to say so
-        group.create_variable(name, dims, data=values.astype(np.int8)).attrs["dtype"] = "bool"
-    else:
-        group.create_variable(name, dims, data=values)
+        put = group.create_dataset(name, data=values.astype(np.int8), track_order=True)
+        put.attrs["dtype"] = "bool"
+        return put
+    return group.create_dataset(name, data=values, track_order=True)
 
 
 def read_netcdf(path: Path, groups: Iterable[str] | None = None) -> Tree:
@@ -69,7 +92,7 @@ def read_netcdf(path: Path, groups: Iterable[str] | None = None) -> Tree:
         return Tree({name: _read(group) for name, group in file.groups.items() if name in wanted})
 
 
-def _read(group: Group) -> Dataset:
+def _read(group: Read) -> Dataset:
     values = {name: _values(variable) for name, variable in group.variables.items()}
     found: dict[str, Variable] = {}
     for name, variable in group.variables.items():

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
+from qvr_core import collector
 from qvr_core.arrays.choice import TorchWanted
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.worker import choice
@@ -32,6 +33,7 @@ ORPHAN_GRACE = 2.0
 
 def main() -> None:
     """Entry point.  Exit status 0 for a finished or cancelled run, 1 for a failed one, 2 for one that cannot be."""
+    collector.while_loading()
     events = claim_stdout()
     stop = Stop()
     follow_parent()
@@ -66,6 +68,7 @@ def main() -> None:
             choice.keep_memory()
         from qvr_core.runs.worker.job import conduct
 
+        collector.loaded()
         try:
             status = conduct(job, stop, send)
         except TorchWanted:

@@ -205,7 +205,7 @@ def latents_of(stored: Mapping[str, Tensor], given: Given) -> dict[str, Tensor]:
         if written in model.sites or written in parameters:
             found[written] = value
         elif dot and site in model.sites:
-            found[f"{site}/{path}"] = value
+            found[f"{site}/{path}" if path else site] = value
     return found
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
 import numpy as np
 import torch
 import xarray
 
 from qvr_core.inference.axes import Axis
 from qvr_core.inference.dataset import dataset
-from qvr_core.inference.labelled_datasets import Tree
+from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
 from qvr_core.runs.record.netcdf import read_netcdf, write_netcdf
 
 VALUES = {
@@ -49,6 +50,23 @@ def test_xarray_reads_what_is_written_and_the_other_way_round(tmp_path: Path) ->
                 np.testing.assert_array_equal(found.values, wanted.values)
                 for dim, labels in wanted.coords.items():
                     assert found.coords[dim].tolist() == labels.tolist()
+
+
+def test_a_dimension_without_labels_has_none_when_read(tmp_path: Path) -> None:
+    write_netcdf(tmp_path / "a.nc", Dataset({"y": Variable(("row",), np.arange(3.0), {})}))
+    with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as found:
+        assert (
+            list(found.variables) == ["y"] and found["y"].dims == ("row",) and found["y"].values.tolist() == [0, 1, 2]
+        )
+
+
+def test_each_dimension_of_a_file_has_a_number_of_its_own(tmp_path: Path) -> None:
+    """The C library of NetCDF, which R and Julia read with, finds a variable's dimensions by it."""
+    write_netcdf(tmp_path / "a.nc", Tree({"posterior": dataset(VALUES, AXES), "prior": dataset(VALUES, AXES)}))
+    with h5py.File(tmp_path / "a.nc") as file:
+        groups = [file["posterior"], file["prior"]]
+        numbers = [one.attrs["_Netcdf4Dimid"] for group in groups for one in group.values() if one.is_scale]
+    assert len(numbers) > 8 and len(set(numbers)) == len(numbers)
 
 
 def test_one_group_is_read_alone(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+hdf5_version: str
