@@ -1,4 +1,5 @@
-"""The process that tests fork (`forks.py`): it has loaded what commands and workers load, and has one thread."""
+"""The processes that tests fork (`forks.py`): they have loaded what commands and workers load, or what the language
+server loads, and have one thread."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
-from tests.forks import ENTRY, can_be_forked, described, forking, is_fork, started
+from tests.forks import COMMANDS, EDITORS, ENTRY, can_be_forked, described, forking, is_fork, started
 
 PRELOADED = (
     *("torch._dynamo", "torch.distributed.run", "arviz_stats.base.array"),
@@ -37,11 +38,28 @@ PRELOADED = (
 """Not polars, which starts threads, and so nothing that imports it."""
 
 
-def serve(descriptor: int, door: int) -> None:
-    """Fork for each message and for each caller, until the tests are over."""
-    started()
+def load_commands() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
+
+
+def load_editors() -> None:
+    """All that a session comes to import; what it does once before its first file is left to each."""
+    gc.disable()  # as it does while it starts
+    importlib.import_module("qvr_lsp.features")
+    loading = importlib.import_module("qvr_lsp.loading")
+    loading.load_all()
+    loading.load_first()
+    loading.load_first.cache_clear()
+
+
+LOADING = {COMMANDS: load_commands, EDITORS: load_editors}
+
+
+def serve(kind: str, descriptor: int, door: int) -> None:
+    """Fork for each message and for each caller, until the tests are over."""
+    started()
+    LOADING[kind]()
     threads = os.listdir("/proc/self/task")
     assert len(threads) == 1, f"{len(threads)} threads: what was imported has started some"
     gc.collect()
@@ -145,7 +163,7 @@ def become(wanted: dict[str, Any], files: list[int]) -> NoReturn:
         sys.argv = [wanted["module"], *wanted["arguments"]]
         sys.stdin, sys.stdout, sys.stderr = streams()
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
-        if threads := os.environ.get("OMP_NUM_THREADS"):
+        if (threads := os.environ.get("OMP_NUM_THREADS")) and "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(int(threads))
         is_fork(wanted["module"], fork_here)
         with forking():
@@ -194,4 +212,4 @@ def run(module: str) -> int:
 
 
 if __name__ == "__main__":
-    serve(*map(int, sys.argv[1:]))
+    serve(sys.argv[1], *map(int, sys.argv[2:]))

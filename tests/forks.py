@@ -3,10 +3,11 @@
 `python -m qvr_core.cli …` and `python -m qvr_core.runs.worker` spend most of a small test's time on imports.  Inside
 `forking()`, `subprocess` and asyncio get them from a *server* (`fork_server.py`): a process of one thread that has
 imported what they need, forks for each and lets the fork be what was asked for, with its arguments, folder,
-environment, pipes and session of its own.  The fork is a child of the tests, not of the server, so that waiting,
-signals and the death of the parent mean what they mean elsewhere.  A shell has them as well: the `qvr` that is first in
-`shell_path()` asks the server, and ends as its fork does.  What a fork cannot be is started as ever: another
-interpreter, an environment that an interpreter reads when it starts, a test that asks for `process`.
+environment, pipes and session of its own.  `python -m qvr_lsp.server` has a server without torch, which it never
+loads.  The fork is a child of the tests, not of the server, so that waiting, signals and the death of the parent mean
+what they mean elsewhere.  A shell has them as well: the `qvr` that is first in `shell_path()` asks the server, and
+ends as its fork does.  What a fork cannot be is started as ever: another interpreter, an environment that an
+interpreter reads when it starts, a test that asks for `process`.
 
 Linux only; elsewhere everything is started as ever.
 """
@@ -34,6 +35,9 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = ("qvr_core.cli", "qvr_core.runs.worker", "qvr_core.runs.worker.live")
 LAUNCHERS = ("qvr_core.runs.client.launch", "torch.distributed.run")
 """What starts a team: their threads serve its store, and hold no lock that a process of the team wants."""
+COMMANDS = "commands"
+EDITORS = "qvr_lsp.server"
+"""The language server, whose forks come from a process of their own."""
 SCRIPTS = ("tests.runs.fit.step_of_a_team", "tests.runs.fit.killed_chains")
 READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH", "MPL")
 """How the names begin of what an interpreter, or a library as it is imported, reads from the environment."""
@@ -63,7 +67,7 @@ sys.exit(int(answer))
 class ForkServer:
     """The server, as the tests see it; it ends with them."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._turn = threading.Lock()
         self._started: list[tuple[int, str | None]] = []
@@ -79,7 +83,7 @@ class ForkServer:
             command.chmod(0o700)
             ends = (theirs.fileno(), callers.fileno())
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", *map(str, ends)],
+                [sys.executable, "-m", "tests.fork_server", kind, *map(str, ends)],
                 cwd=ROOT,
                 env={**os.environ, **ONE_THREAD},
                 stdin=subprocess.DEVNULL,
@@ -140,27 +144,26 @@ def adopting() -> Iterator[None]:
 
 def living() -> set[int]:
     """Pids of forks that have not ended."""
-    return _server.living() if _server is not None else set()
+    return set().union(*(server.living() for server in _servers.values()))
 
 
 def shell_path() -> str:
     """PATH for a shell whose `qvr` is that of this environment, and a fork where it can be one."""
     own = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return f"{_running_server().commands}:{own}" if _forking and not _paused else own
+    return f"{_running_server(COMMANDS).commands}:{own}" if _forking and not _paused else own
 
 
-def _running_server() -> ForkServer:
-    global _server  # noqa: PLW0603
-    if _server is None:
+def _running_server(kind: str) -> ForkServer:
+    if kind not in _servers:
         with as_ever():
-            _server = ForkServer()
-    return _server
+            _servers[kind] = ForkServer(kind)
+    return _servers[kind]
 
 
 @contextlib.contextmanager
 def forking() -> Iterator[None]:
-    """Have what is started be a fork, where it can; the server starts with the first."""
-    global _server, _forking  # noqa: PLW0603
+    """Have what is started be a fork, where it can; a server starts with the first of its kind."""
+    global _forking  # noqa: PLW0603
     if sys.platform != "linux":
         yield
         return
@@ -176,7 +179,8 @@ def forking() -> Iterator[None]:
         if _fork_here is not None:
             popen.pid = _fork_here(command, asked)
         else:
-            popen.pid = _running_server().fork(command, asked)
+            kind = EDITORS if command[2] == EDITORS else COMMANDS
+            popen.pid = _running_server(kind).fork(command, asked)
         popen._child_created = True
         ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         popen._close_pipe_fds(*(asked[end] for end in ends))
@@ -188,9 +192,8 @@ def forking() -> Iterator[None]:
     finally:
         _forking = False
         subprocess.Popen._execute_child = started_as_ever  # pyright: ignore
-        if _server is not None:
-            _server.close()
-            _server = None
+        while _servers:
+            _servers.popitem()[1].close()
 
 
 def started() -> None:
@@ -213,8 +216,10 @@ def as_ever() -> Iterator[None]:
 def can_be_forked(command: list[str], asked: dict[str, Any]) -> bool:
     """Whether a fork can be this process."""
     program = module_of(command)
-    if _paused or program is None or program[0] not in (*MODULES, *LAUNCHERS, *SCRIPTS):
+    if _paused or program is None or program[0] not in (*MODULES, *LAUNCHERS, *SCRIPTS, EDITORS):
         return False
+    if EDITORS in (program[0], _module) and _fork_here is not None:
+        return False  # what a language server starts, and one that a command starts
     if _fork_here is not None and len(os.listdir("/proc/self/task")) > 1 and _module not in LAUNCHERS:
         return False
     if program[1:2] in (["play"], ["lsp"]) or importlib.util.find_spec("torch") is None:
@@ -243,7 +248,7 @@ def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 _at_start: dict[str, str] = {}
-_server: ForkServer | None = None
+_servers: dict[str, ForkServer] = {}
 _forking = False
 _paused = False
 _module = ""

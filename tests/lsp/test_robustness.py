@@ -233,6 +233,7 @@ async def test_requests_that_want_the_whole_file_wait_and_can_be_cancelled(edito
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
+@pytest.mark.process
 async def test_lifecycle_is_kept() -> None:
     editor = await Editor.start()
     with pytest.raises(ResponseError) as error:
