@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qvr_core.semantics.types.model.arrows import Compose, Density, Sort
 from qvr_core.semantics.types.spaces import (
+    Constrained,
     Dim,
     Finite,
     Linear,
@@ -53,10 +54,11 @@ def shapes_text(domain: Space, codomain: Space) -> str:
     return f"Shapes: `{shapes}` ({letters})"
 
 
-def plate_shape(plate: Named | None, element: Named | None, *, rows: bool = True) -> str:
+def plate_shape(plate: Named | None, element: Named | None, *, rows: bool = True, over: Named | None = None) -> str:
     """The tensor that the draws of a plate are: '(B, 8)' for scalars, '(B, 20, 3)' for vectors.
 
-    Without `rows` there is no batch: '(8,)', '(20, 3)', '()'.  A set whose size the data say stands by its name.
+    Without `rows` there is no batch: '(8,)', '(20, 3)', '()'.  A set whose size the data say stands by its name; so
+    does one that an element runs `over`.
     """
     if plate is None and element is not None and rows:
         return shape_text(element.space)
@@ -65,8 +67,19 @@ def plate_shape(plate: Named | None, element: Named | None, *, rows: bool = True
         size = factor.size if isinstance(factor, Finite) else width(factor)
         axes.append(_size(size, factor.nominal if isinstance(factor, Finite) else None))
     if element is not None and not isinstance(element.space, Finite) and width(element.space) != 1:
-        axes.append(_size(width(element.space), None))
+        axes += _axes_of_element(element.space, over)
     return f"({axes[0]},)" if len(axes) == 1 and not rows else f"({', '.join(axes)})"
+
+
+def _axes_of_element(space: Space, over: Named | None) -> list[str]:
+    side = over.space if over is not None else None
+    sides = [] if side is None else [_size(side.size, side.nominal) if isinstance(side, Finite) else "?"]
+    if isinstance(space, Constrained) and space.kind in MATRICES:
+        return 2 * (sides or [_size(space.size, None)])
+    return sides or [_size(width(space), None)]
+
+
+MATRICES = ("CholeskyFactor", "Covariance", "Correlation")
 
 
 def _size(size: Dim, name: str | None) -> str:

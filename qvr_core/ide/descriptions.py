@@ -7,22 +7,17 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
-from qvr_core.ide.axes import axes_of, plate_of, site_type, type_text, types_of
+from qvr_core.ide.axes import axes_of, let_type
+from qvr_core.ide.hovers.sites import words_of_site
 from qvr_core.ide.imports.homes import home_named
-from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Comment, Prose, prose
-from qvr_core.ide.reading import element_words, set_words, site_words
+from qvr_core.ide.reading import element_words, let_words, set_words
 from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.deductions.rule_instances import weight_count
-from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.family import support_words
-from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
-from qvr_core.semantics.language.truncated import HIGHEST, LOWEST, family_words, truncated_name
-from qvr_core.semantics.programs.families.narrowed import has_places
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.model.arrows import (
@@ -44,19 +39,16 @@ from qvr_core.semantics.types.model.arrows import (
     Scan,
     Sort,
 )
-from qvr_core.semantics.types.model.expressions import Constant, ValueType
-from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Replicated
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
-    ArrowDraw,
+    LetModel,
     MarginalizeModel,
     ObserveModel,
     PredictModel,
     SampleModel,
-    Site,
 )
-from qvr_core.semantics.types.spaces import Finite, Named, Space, Unknown, factors_of, item_of
+from qvr_core.semantics.types.spaces import Finite, Named, Space, factors_of, item_of
 from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, sites, walk
 from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FamilyHeader
@@ -95,22 +87,22 @@ def object_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
 def _membership(snapshot: Snapshot, name: str) -> str:
     """Whose values are the elements of a set, and what has a value for each of them."""
     labels: dict[str, None] = {}
-    valued: dict[str, None] = {}
+    valued: dict[str, dict[str, None]] = {"observed": {}, "given": {}, "latent": {}, "summed out": {}}
     for program in model_of(snapshot).programs.values():
         known = axes_of(program)
-        role = {item.name: "" for item in program.data}
-        role |= {site.name: "a hidden " for site in sites(program.steps, MarginalizeModel)}
-        role |= {site.name: "the observed " for site in sites(program.steps, ObserveModel)}
-        latent = {site.name for site in sites(program.steps, SampleModel)}
+        role = {item.name: "given" for item in program.data}
+        role |= {site.name: "latent" for site in sites(program.steps, SampleModel)}
+        role |= {site.name: "summed out" for site in sites(program.steps, MarginalizeModel)}
+        role |= {site.name: "observed" for site in sites(program.steps, ObserveModel)}
         for each, (axes, _, element) in known.items():
-            if element == name and each in role and name not in axes:
+            own = role.get(each)
+            if element == name and own not in (None, "latent") and name not in axes:
                 labels[f"`{each}`"] = None
-            if name in axes and (each in role or (each in latent and len(axes) == 1)):
-                valued[f"{role.get(each, 'a latent ')}`{each}`"] = None
+            if name in axes and own is not None and (own != "latent" or len(axes) == 1):
+                valued[own][f"`{each}`"] = None
     names = f"The values of {_listed(labels)} are its elements." if labels else ""
-    first = sorted(valued, key=lambda words: not words.startswith("the observed"))
-    values = f"Each has {_listed(first)}." if valued else ""
-    return " ".join(filter(None, (names, values)))
+    parts = [f"{_listed(own)} {'is' if len(own) == 1 else 'are'} {role}" for role, own in valued.items() if own]
+    return " ".join(filter(None, (names, f"Of each, {'; '.join(parts)}." if parts else "")))
 
 
 def _listed(shown: Iterable[str]) -> str:
@@ -157,15 +149,34 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
     return prose(
         Code(f"{name} : {arrow.domain.written} {arrow.sort.value} {arrow.codomain.written}"),
         documentation(snapshot, symbol),
-        "`=>`: it computes its result and draws nothing." if arrow.sort is Sort.DETERMINISTIC else "",
-        _kind(arrow),
-        _network(arrow),
+        SORTS.get(arrow.sort, ""),
+        _network(arrow) or _kind(arrow),
         _widths(arrow.domain, arrow.codomain),
         _pipeline(arrow),
         arrows.memory_text(count) if count else "",
         _prior(arrow),
-        sentence(arrows.density_text(arrow.density)),
+        _density(arrow),
     )
+
+
+SORTS = {
+    Sort.DETERMINISTIC: "`=>`: it computes its result and draws nothing.",
+    Sort.SAMPLED: "`->`: its result is drawn at random.",
+}
+
+
+def _density(arrow: Arrow | Program) -> str:
+    """How exactly a fit knows the probability of what an arrow draws."""
+    density = arrow.density
+    if density.kind == "conditional":
+        noun = "draw" if density.innovations == 1 else "draws"
+        return (
+            f"A fit knows the density of its result exactly, given the noise of the {density.innovations} {noun} "
+            f"inside ({density.innovations} innovation{'' if density.innovations == 1 else 's'})."
+        )
+    if density.kind == "exact":
+        return "A fit knows the density of its result exactly: nothing is estimated by simulation."
+    return sentence(arrows.density_text(density))
 
 
 def _prior(arrow: Arrow) -> str:
@@ -190,53 +201,60 @@ def _network(arrow: Arrow) -> str:
         return ""
     finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))
     how = (
-        "A table" if finite
-        else f"A network of two hidden layers of {arrow.hidden_dim}" if arrow.param_source == "mlp"
-        else "A linear map"
+        "a table, with a row for each input," if finite
+        else f"a network of two hidden layers of {arrow.hidden_dim}" if arrow.param_source == "mlp"
+        else "a linear map"
     )  # fmt: skip
-    starts = f" A scale of {arrow.scale:g} is where training starts, not where it stays."
-    return f"{how} gives the parameters of a `{arrow.family}` for each input; the result is one draw from it." + (
-        starts if family.has_scale and arrow.scale != 1 else ""
+    starts = f" Training starts with a scale of {arrow.scale:g} and learns it." if family.has_scale else ""
+    return (
+        f"Given {_article(arrow.domain)}, draws {_article(arrow.codomain)}: {how} gives the parameters of a "
+        f"`{arrow.family}`, and the result is one draw from it.{starts}"
     )
 
 
+def _article(space: Named) -> str:
+    """`a Token`, `an Embedded and a Hidden`."""
+    parts = [part.strip("() ") for part in space.written.split("*")]
+    return " and ".join(f"{'an' if part[:1].lower() in 'aeiou' else 'a'} `{part}`" for part in parts)
+
+
 def _kind(arrow: Arrow) -> str:
-    sort = arrows.sort_word(arrow.sort)
+    sort = "" if arrow.sort in SORTS else f"{arrows.sort_word(arrow.sort)} · "
     match arrow:
         case Kernel(family=family, fixed=fixed, param_source=source, hidden_dim=hidden):
             if fixed is not None:
                 values = ", ".join(f"{key}={value:g}" for key, value in fixed)
-                return f"{sort} · kernel · `{family}({values})`, the same for every input"
+                return f"Draws from `{family}({values})`, the same for every input; it has no weights."
             drawn = f" · `~ {family}`" if family is not None else ", rows sum to 1"
             finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))
             if arrow.tie is not None:
                 written = f"transpose({arrow.tie.name})" if arrow.tie.transposed else arrow.tie.name
                 bias = "" if arrow.bias else ", no bias"
-                return f"{sort} · kernel{drawn} · linear, with the matrix of `{written}`{bias}"
+                return f"{sort}kernel{drawn} · linear, with the matrix of `{written}`{bias}"
             network = "table" if finite else f"{source}, {hidden} hidden units" if source == "mlp" else source
             scale = f" · scale {arrow.scale:g}" if family and family in FAMILIES and FAMILIES[family].has_scale else ""
-            return f"{sort} · kernel{drawn}{scale} · {network}"
+            return f"{sort}kernel{drawn}{scale} · {network}"
         case Embed():
-            return f"{sort} · embed: a learned vector per element"
+            return f"{sort}embed: a learned vector per element"
         case LinearMap(rank=rank, bias=bias):
             extra = f", rank {rank}" if rank is not None else ""
-            return f"{sort} · linear{extra}{'' if bias else ', no bias'}"
+            return f"{sort}linear{extra}{'' if bias else ', no bias'}"
         case Attention(heads=heads, causal=causal):
-            return f"{sort} · attention · {heads} head{'s' if heads != 1 else ''}{', causal' if causal else ''}"
+            return f"{sort}attention · {heads} head{'s' if heads != 1 else ''}{', causal' if causal else ''}"
         case Position(max_length=length):
-            return f"{sort} · learned positions up to {length}"
+            return f"{sort}learned positions up to {length}"
         case Norm():
-            return f"{sort} · layer norm"
+            return f"{sort}layer norm"
         case Dropout(p=p, once=once):
-            return f"{sort} · dropout of {p:.0%} in training{', once a sequence' if once else ''}"
+            return f"{sort}dropout of {p:.0%} in training{', once a sequence' if once else ''}"
         case Latent(algebra=algebra, prior=prior):
-            return f"{sort} · latent weights in `{algebra}`" + (f" · prior `{prior[0]}`" if prior else "")
+            return f"{sort}latent weights in `{algebra}`" + (f" · prior `{prior[0]}`" if prior else "")
         case Observed(algebra=algebra):
-            return f"{sort} · observed, in `{algebra}`"
+            return f"{sort}observed, in `{algebra}`"
         case Discretize(bins=bins):
-            return f"{sort} · {bins} bins"
+            return f"{sort}{bins} bins"
         case _:
-            return sort
+            return sort.removesuffix(" · ")
 
 
 def _widths(domain: Named, codomain: Named) -> Prose:
@@ -302,16 +320,17 @@ def program_text(snapshot: Snapshot, program: Program) -> Prose:
     data = ", ".join(f"`{item.name}`" for item in program.data)
     count = parameter_count(model_of(snapshot), program)
     template = ", ".join(f"`{item.written}`" for item in program.template)
+    unsized = any(item.kind == "Object" for item in program.template)  # its calls say how wide it is
     return prose(
         Code(f"program {program.name} : {_declared_type(program)}"),
         documentation(snapshot, Symbol("", program.name)),
         f"Template over {template}." if template else "",
         _guidance(program),
-        _reads(program),
+        () if unsized else _reads(program),
         "\n".join(listed),
         f"Data: {data}" if data else "",
-        arrows.memory_text(count) if count else "",
-        sentence(arrows.density_text(program.density)) if program.uses_input and program.guidance is None else "",
+        arrows.memory_text(count) if count and not unsized else "",
+        _density(program) if program.uses_input and program.guidance is None else "",
     )
 
 
@@ -337,14 +356,32 @@ def _reads(program: Program) -> Prose:
 
 
 def _rows(program: Program) -> str:
-    types = types_of(program)
+    words = _words_of(program)
     gives = " and ".join(
-        f"`{label or name}`" + (f" (`{types[name]}`)" if types.get(name) else "") for label, name in program.returns
+        f"`{label or name}`" + (f" ({words[name]})" if words.get(name) else "") for label, name in program.returns
     )
     seen = list(dict.fromkeys(f"`{site.name}`" for site in sites(program.steps, ObserveModel)))
     model = f"A model of {' and '.join(seen)}." if seen else "A model that observes no data."
     rows = f"Its data have one row for each element of `{program.declared_domain.written}`."
     return f"{model} {rows} It returns {gives or 'nothing'}."
+
+
+def _words_of(program: Program) -> dict[str, str]:
+    """What each name of a program is: `one number for each county`."""
+    found: dict[str, str] = {}
+    for step in all_steps(program.steps):
+        match step:
+            case LetModel(names=names):
+                said = {name: let_words(let_type(step, name)).rstrip(".") for name in names}
+                found |= {name: text[:1].lower() + text[1:] for name, text in said.items()}
+            case (
+                SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site)
+                | MarginalizeModel(site=site)
+            ):  # fmt: skip
+                found |= {name: words_of_site(site, name) for name, _ in site.bound}
+            case _:
+                pass
+    return found
 
 
 def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
@@ -394,81 +431,3 @@ RULES_OF_FAMILIES = {
     "cdf": "the probability of an element up to this one, for censoring and truncation",
     "log_survival": "the log probability of an element above this one, for tails that 1 − cdf would lose",
 }
-
-
-PREDICTED = "drawn after the fit"
-
-
-def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
-    """A site: shape, support, what it is to the fit, density.  `rows`: its program reads a batch of rows."""
-    space = next((space for bound, space in site.bound if bound == name), None)
-    if space is not None and isinstance(space.space, Unknown):
-        space = None
-    match site.draw:
-        case FamilyDraw(family=family):
-            drawn = f"from `{family_words(family)}`{_between(site.draw)}"
-            support = f"Support: {support_words(facts_of_draw(site.draw)).removeprefix('from ')}"
-        case ArrowDraw(arrow=arrow):
-            whole = arrow.arrow if isinstance(arrow, Lift) else arrow
-            drawn = f"from `{whole.name}`" if isinstance(whole, Ref) else "from an arrow"
-            support = ""
-    plate = plate_of(site)
-    typed = site_type(site, name)
-    head = Code(f"{name} : {typed}" if typed else name)
-    density = "" if role == PREDICTED or site.density.kind == "exact" else sentence(arrows.density_text(site.density))
-    words = site_words(site, name)
-    drawn_as = arrows.plate_shape(plate, space, rows=rows)
-    if words and not rows:
-        words += f" · shape `{drawn_as}`" if drawn_as != "()" else ""
-        moved = (
-            "NUTS moves a standardised value in its place; what is reported is the value itself."
-            if site.noncentred
-            else ""
-        )
-        return prose(head, f"{role} · {drawn} · {words}", moved, _places_note(site, space), chain_note(site), density)
-    shape = f"Shape: `{drawn_as}`" if (space is not None or plate is not None) and drawn_as != "()" else ""
-    return prose(
-        head,
-        f"{role} · {drawn}" + (f" · {words if words and plate is None else space_text(space)}" if space else ""),
-        shape,
-        f"One draw per element of {space_text(plate)}." if plate is not None else "",
-        chain_note(site),
-        _places_note(site, space),
-        support,
-        density or ("" if role == PREDICTED else "Its log density is exact, not estimated from samples."),
-        "Drawn anew in each row of the batch." if rows and site.row_local and plate is not None else "",
-    )
-
-
-def _places_note(site: Site, space: Named | None) -> str:
-    """Of an ordered vector whose places have numbers of their own."""
-    draw = site.draw
-    placed = isinstance(draw, FamilyDraw) and has_places(draw, None if space is None else space.space)
-    return "Each place has numbers of its own: the density is their product, and not normalised." if placed else ""
-
-
-def _between(draw: FamilyDraw) -> str:
-    """' above 0', ' between 0 and 5': what the ascription of a step, or `sum_to_zero`, makes of its family."""
-    if draw.family == SUM_TO_ZERO:
-        return ", summing to 0 over the last set"
-    if truncated_name(draw.family) is None:
-        return ""
-    given = dict(draw.args)
-    low, high = (
-        f"{bound.value:g}" if isinstance(bound, Constant) and not isinstance(bound.value, str) else None
-        for bound in (given.get(LOWEST.name), given.get(HIGHEST.name))
-    )
-    if low is not None and high is not None:
-        return f" between {low} and {high}"
-    return f" from {low} on" if low is not None else f" up to {high}" if high is not None else " between bounds"
-
-
-def value_text(kind: ValueType, *, rows: bool) -> str:
-    """The type of a value in arithmetic.  `rows`: its program reads a batch of rows, so a value may differ in them."""
-    axes = type_text(kind) if kind.indexed else ""
-    parts = [
-        f"`{axes}`" if axes else structure(kind.space) if kind.space is not None else "its shape comes with the data"
-    ]
-    if rows:
-        parts.append("differs from row to row" if kind.rows else "the same for all rows")
-    return " · ".join(parts)

@@ -2,69 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qvr_core.ide import arrows
 from qvr_core.ide.answers import Hover
-from qvr_core.ide.axes import let_type, type_text
 from qvr_core.ide.descriptions import (
-    PREDICTED,
     RULES_OF_FAMILIES,
+    SORTS,
     arrow_text,
-    bound_text,
     deduction_text,
     documentation,
     function_text,
     object_text,
     scan_note,
-    site_text,
-    value_text,
 )
+from qvr_core.ide.hovers.bound import bound, data, label_text
+from qvr_core.ide.hovers.calls import arguments_text, function_here
+from qvr_core.ide.hovers.words import option_here, space_here, word_text
 from qvr_core.ide.imports.hover import import_text, imported_text
-from qvr_core.ide.indices import index_text, order_note
+from qvr_core.ide.indices import index_text
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import (
-    builtin_text,
     combinator_text,
     family_text,
     keyword_text,
     option_text,
-    sentence,
 )
-from qvr_core.ide.names import names_of
 from qvr_core.ide.operators import arrow_of, operator_text, sign_text
-from qvr_core.ide.prose import Code, Comment, Heading, Prose, prose
-from qvr_core.ide.reading import data_words, let_words
-from qvr_core.ide.symbols import Found, Symbol, bindings
+from qvr_core.ide.prose import Code, Heading, Prose, prose
+from qvr_core.ide.symbols import Found, Symbol
 from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, target_at
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.options import MEANINGS
+from qvr_core.semantics.language.options import MEANINGS, WORD_MEANINGS
 from qvr_core.semantics.language.roles import ROLES
-from qvr_core.semantics.types.data_text import data_text
-from qvr_core.semantics.types.display import space_text, structure
+from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan, TakeFactor
-from qvr_core.semantics.types.model.file import ObjectModel
-from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import (
-    LetModel,
-    MarginalizeModel,
-    ObserveModel,
-    ParamModel,
-    PredictModel,
-    SampleModel,
-    ScoreModel,
-    StepModel,
-)
-from qvr_core.semantics.types.spaces import Finite
-from qvr_core.semantics.types.walk import all_steps, parts, sites, walk
-from qvr_core.syntax.layout import shape
+from qvr_core.semantics.types.walk import all_steps, parts, walk
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.declarations import ProgramHeader
-from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -94,9 +72,9 @@ def _content(snapshot: Snapshot, target: Target) -> Prose:
         case Operator():
             return operator_text(snapshot, target)
         case Sign():
-            return sign_text(target)
-        case Keyword(text=word):
-            return keyword_text(word)
+            return sign_text(snapshot, target)
+        case Keyword():
+            return word_text(snapshot, target)
 
 
 # ---------------------------------------------------------------- names
@@ -124,23 +102,23 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "function" | "distribution":
             return function_text(snapshot, symbol)
         case "site" | "binding" | "input" | "template":
-            return _bound(snapshot, found)
+            return bound(snapshot, found)
         case "data":
-            return _data(snapshot, found)
+            return data(snapshot, found)
         case "family":
-            return family_text(symbol.name)
+            return family_text(symbol.name, arguments_text(found))
         case "combinator":
             return _combinator(snapshot, found)
         case "builtin":
-            return builtin_text(symbol.name)
+            return function_here(snapshot, found)
         case "option":
-            return option_text(symbol.name, symbol.of, found.placed.unit.keyword)
+            return prose(option_text(symbol.name, symbol.of, found.placed.unit.keyword), option_here(snapshot, found))
         case "word":
             return _option_word(found)
         case "keyword":
             return _keyword_argument(symbol)
         case "space":
-            return keyword_text(symbol.name)
+            return space_here(snapshot, found)
         case "attribute":
             return _attribute(snapshot, found)
         case "size":
@@ -148,13 +126,13 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "local":
             return index_text(snapshot, found) or prose(f"`{symbol.name}`: {_local_text(found)}")
         case "label":
-            return prose(
-                f"`{symbol.name}`: " + (_label_text(snapshot, symbol) if symbol.of else "the name of a factor")
-            )
+            return prose(f"`{symbol.name}`: " + (label_text(snapshot, symbol) if symbol.of else "the name of a factor"))
         case "operation" if found.statement.header.unit.keyword == "family" and symbol.name in RULES_OF_FAMILIES:
             return prose(Heading(symbol.name, f": {RULES_OF_FAMILIES[symbol.name]}"))
-        case "atom" | "rule":
-            return prose(f"`{symbol.name}`: {symbol.kind} of this deduction")
+        case "atom":
+            return prose(f"`{symbol.name}`: an atom of this deduction, a category or a meaning that has no parts.")
+        case "rule":
+            return prose(f"`{symbol.name}`: a rule of this deduction.")
         case "kind" if symbol.name in KEYWORDS:
             return keyword_text(symbol.name)
         case _:
@@ -166,37 +144,6 @@ def _local_text(found: Found) -> str:
     if found.placed.unit.keyword == "rule":
         return "a variable of this rule; it stands for the same wherever the rule names it."
     return "known in this line alone."
-
-
-# ---------------------------------------------------------------- names of a program
-
-
-def _program_of(snapshot: Snapshot, statement: Statement) -> Program | None:
-    names = statement.header.unit.declares
-    return model_of(snapshot).programs.get(names[0].text) if names else None
-
-
-def _bound(snapshot: Snapshot, found: Found) -> Prose:
-    owner = next((each for each in snapshot.statements if each.uid == found.symbol.owner), found.statement)
-    program = _program_of(snapshot, owner)
-    name = found.symbol.name
-    if program is None:
-        return bound_text(owner, name) or prose(f"`{name}`: {found.symbol.kind}")
-    if found.symbol.kind == "input":
-        for item in program.inputs:
-            if item.name == name:
-                shape = arrows.shape_text(item.space.space)
-                return prose(Code(f"{name} : {item.space.written}"), f"Input · {space_text(item.space)} · `{shape}`")
-    if found.symbol.kind == "template":
-        for item in program.template:
-            if item.name == name:
-                return prose(Code(item.written), "Parameter of the template")
-    for step in all_steps(program.steps):
-        text = _step(step, name, program.uses_input)
-        if text:
-            made = _computed(found, program) if isinstance(step, LetModel) else ""
-            return prose(text[:1], Comment(_beside(snapshot, found)), _line(found), text[1:], made)
-    return prose(f"`{name}`: {found.symbol.kind}")
 
 
 MOST_STEPS = 300
@@ -217,120 +164,6 @@ def _shield(snapshot: Snapshot, program: str, name: str) -> str:
     return f"Markov blanket: {named} (given these, the rest tells nothing more about it)" if around else ""
 
 
-def _step(step: StepModel, name: str, rows: bool) -> Prose:
-    match step:
-        case SampleModel(site=site) if name == site.name or name in (bound for bound, _ in site.bound):
-            return site_text(site, name, "auxiliary draw" if site.auxiliary else "latent", rows=rows)
-        case ObserveModel(site=site) if name == site.name:
-            return site_text(site, name, "observed", rows=rows)
-        case PredictModel(site=site) if name == site.name:
-            return site_text(site, name, PREDICTED, rows=rows)
-        case MarginalizeModel(site=site) if name == site.name:
-            return site_text(site, name, "summed out exactly", rows=rows)
-        case LetModel(names=names) if name in names:
-            kind = let_type(step, name)
-            typed = f" : {type_text(kind)}" if kind.indexed else ""
-            words = "" if rows else let_words(kind)
-            shown = words or value_text(replace(kind, indexed=(), sizes=()), rows=rows)
-            return prose(Code(f"let {name}{typed}"), shown, order_note(step))
-        case ParamModel(names=names) if name in names:
-            start = "" if step.init is None else f", from {', '.join(f'{number:g}' for number in step.init)}"
-            return prose(Code(f"param {name} : {type_text(step.type)}"), f"Learned by a fit with this guide{start}")
-        case ScoreModel(name=own) if own == name:
-            return prose(Code(f"score {name}"), "A number that is added to the log joint density, as a likelihood is.")
-        case _:
-            return ()
-
-
-def _data(snapshot: Snapshot, found: Found) -> Prose:
-    name = found.symbol.name
-    users = [program for program in snapshot.model.programs.values() if any(item.name == name for item in program.data)]
-    sets = [] if users else [each.name for each in snapshot.model.objects.values() if name in _labels(each)]
-    if sets:
-        return prose(f"`{name}`: an element of {' and of '.join(f'`{each}`' for each in sets)}")
-    kinds = [
-        ("" if program.uses_input else data_words(item)) or value_text(item.type, rows=program.uses_input)
-        for program in users
-        for item in program.data
-        if item.name == name
-    ]
-    names = ", ".join(f"`{program.name}`" for program in users)
-    observed = any(site.name == name for program in users for site in sites(program.steps, ObserveModel))
-    role = "Data, observed" if observed else "Data, given"
-    declared = (item for program in users for item in program.data if item.name == name and item.declared)
-    written = next((data_text(item.type, item.numbers) for item in declared), "")
-    return prose(
-        Code(f"data {name} : {written}" if written else name),
-        Comment(_beside(snapshot, found)),
-        f"{role} {'by' if observed else 'to'} {names}." + (f" {sentence(kinds[0].rstrip('.'))}" if kinds else "")
-        if names
-        else "Data.",
-        next((MISSING_CELLS[word] for word in _missing(users, name)), ""),
-    )
-
-
-MISSING_CELLS = {
-    "impute": "Cells without a value are filled in: each is a latent, estimated with the rest.",
-    "drop": "Cells without a value do not count.",
-    "sum": "Cells without a value are summed out: each counts with all the values that it may have.",
-}
-
-
-def _missing(users: Sequence[Program], name: str) -> Iterator[str]:
-    """What the steps that observe data do with missing cells."""
-    for program in users:
-        for site in sites(program.steps, ObserveModel):
-            if site.name == name and site.missing is not None:
-                yield site.missing.how
-
-
-MOST_READ = 8
-
-
-def _computed(found: Found, program: Program) -> str:
-    """What the line of a let reads: it is neither data nor a latent."""
-    bound = bindings(found.statement)
-    placed = bound.get(found.symbol.name, (None,))[0]
-    if placed is None:
-        return ""
-    known = {*bound, *(item.name for item in program.data), *(item.name for item in program.inputs)}
-    uses = [each.text for each in names_of(placed.unit) if each.part == "value"]
-    read = [name for name in dict.fromkeys(uses) if name in known and name != found.symbol.name]
-    shown = ", ".join(f"`{name}`" for name in read[:MOST_READ]) + (", …" if len(read) > MOST_READ else "")
-    return f"Computed from {shown}: neither data nor a latent." if read else ""
-
-
-def _label_text(snapshot: Snapshot, symbol: Symbol) -> str:
-    held = model_of(snapshot).objects.get(symbol.of)
-    labels = _labels(held) if held is not None else ()
-    shown = ", ".join(f"`{label}`" for label in labels[:MOST_LABELS]) + (", …" if len(labels) > MOST_LABELS else "")
-    return f"an element of `{symbol.of}`" + (f", whose labels are {shown}" if labels else "")
-
-
-MOST_LABELS = 8
-
-
-def _line(found: Found) -> Code | str:
-    """The line that binds a name, for who stands on another one."""
-    placed = bindings(found.statement).get(found.symbol.name, (None,))[0]
-    return "" if placed is None or placed.uid == found.placed.uid else Code(placed.unit.text)
-
-
-def _beside(snapshot: Snapshot, found: Found) -> str:
-    """The comment behind the line that declares or binds a name, which documents it."""
-    placed = bindings(found.statement).get(found.symbol.name, (None,))[0]
-    if placed is None:
-        return ""
-    first = snapshot.layout.locate(placed.uid)[0]
-    line = snapshot.lines[first + placed.unit.text.count("\n")]
-    return line[shape(line).end :].strip().lstrip("#").strip()
-
-
-def _labels(declared: ObjectModel) -> tuple[str, ...]:
-    space = declared.space.space
-    return (space.labels or ()) if isinstance(space, Finite) else ()
-
-
 # ---------------------------------------------------------------- the language
 
 
@@ -338,9 +171,11 @@ def _option_word(found: Found) -> Prose:
     symbol = found.symbol
     if symbol.of == "role" and symbol.name in ROLES:
         role = ROLES[symbol.name]
-        return prose(
-            Heading(symbol.name, f" (a role): {role.summary}"), f"{role.between}, {arrows.sort_word(role.sort)}"
-        )
+        joins = f"It joins: {role.between}."
+        return prose(Heading(symbol.name, f" (a role): {role.summary}."), joins, SORTS.get(role.sort, ""))
+    own = WORD_MEANINGS.get((symbol.of, symbol.name))
+    if own is not None:
+        return prose(Heading(symbol.name, f" (of `{symbol.of}`): {own}"))
     if symbol.of in MEANINGS:
         return option_text(symbol.of, "", found.placed.unit.keyword)
     return prose(f"`{symbol.name}`: value of `{symbol.of}`")
@@ -365,6 +200,9 @@ def _attribute(snapshot: Snapshot, found: Found) -> Prose:
     if name in POSTFIX:
         call, summary = POSTFIX[name]
         return prose(Code(call), summary)
+    if name in METHODS:
+        call, says = METHODS[name]
+        return prose(Code(call), says)
     root = arrow_of(snapshot, found.statement)
     nodes = walk(root, parts) if root is not None else ()
     taking = next((each for each in nodes if isinstance(each, TakeFactor) and each.field == name), None)
@@ -376,6 +214,15 @@ def _attribute(snapshot: Snapshot, found: Found) -> Prose:
         f"The part `{name}` of what stands before the dot, `{given}`; its other parts are left out.",
         f"Gives `{structure(taking.codomain.space)}`.",
     )
+
+
+METHODS = {
+    "goal_weight": ("chart.goal_weight()", "The weight of the start category over the sentence, all derivations "
+                    "together: with the semiring `LogProb` the log of the sum of their weights."),
+    "weight": ("chart.weight(item)", "The weight of one item of the chart: of all its derivations together."),
+    "derivations": ("chart.derivations(item)", "The trees by which an item of the chart is derived."),
+}  # fmt: skip
+"""What a chart, the value of `parse`, can be asked for."""
 
 
 def _size_value(snapshot: Snapshot, found: Found) -> str:
@@ -401,12 +248,15 @@ def _combinator(snapshot: Snapshot, found: Found) -> Prose:
     return prose(typed, note, _branches(here) if isinstance(here, Fan) else "", shapes, general)
 
 
+MOST_BRANCHES = 8
+
+
 def _branches(fan: Fan) -> str:
     """What the branches read and give, in words."""
     if len(fan.branches) < 2:
         return ""
-    gives = ", then ".join(f"`{branch.codomain.written}`" for branch in fan.branches[:MOST_READ])
-    more = ", …" if len(fan.branches) > MOST_READ else ""
+    gives = ", then ".join(f"`{branch.codomain.written}`" for branch in fan.branches[:MOST_BRANCHES])
+    more = ", …" if len(fan.branches) > MOST_BRANCHES else ""
     reads = f"Each of its {len(fan.branches)} branches reads the same `{fan.domain.written}`."
     return f"{reads} The result has one part for each of them, in order: {gives}{more}."
 

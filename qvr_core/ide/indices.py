@@ -45,13 +45,14 @@ def index_text(snapshot: Snapshot, found: Found) -> Prose:
     binder, reduction = held
     lag = 0 if reduction else _lag(snapshot, found)
     space = space_of(binder.space, model_of(snapshot))
-    where = f"An index of this `{reduction}`" if reduction else "An index of this step"
-    runs = "" if not isinstance(space, Finite) else f": it runs {_extent(space, lag)}"
-    return prose(
-        Code(f"{binder.name.text} : {to_text(binder.space)}"),
-        f"{where}{runs}.",
-        "Outside brackets it counts from 0.",
+    over = to_text(binder.space)
+    runs = "" if not isinstance(space, Finite) else f" It runs {_extent(space, lag)}."
+    said = (
+        f"An index of this `{reduction}`: it stands for each element of `{over}` in turn."
+        if reduction
+        else f"An index of this line, which holds for each element of `{over}`."
     )
+    return prose(Code(f"{binder.name.text} : {over}"), f"{said}{runs}", "Outside brackets it counts from 0.")
 
 
 def binder_of(snapshot: Snapshot, found: Found) -> tuple[Binder, str] | None:
@@ -100,12 +101,12 @@ def _running(step: StepModel) -> tuple[RunningIndex, ...]:
 
 def _extent(space: Finite, lag: int) -> str:
     if lag:
-        return f"from the {_place(lag)} element on, since the step reads {count(lag)} back"
+        return f"from the {_place(lag)} element on, since the line reads {count(lag)} back"
     if space.labels is not None:
         shown = ", ".join(f"`{label}`" for label in space.labels[:SHOWN_LABELS])
         return f"through {shown}" + (f" and {len(space.labels) - SHOWN_LABELS} more" if len(space.labels) > 8 else "")
     if isinstance(space.size, Linear):
-        return "through all elements of the set, which come with the data"
+        return "through all of them; they come with the data"
     return f"through {elements(int(space.size))}"
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A word: what it does, and an example of it."""
+    """A word: what it does, and an example of it; `inside` is what it does in a program, where that differs."""
 
     word: str
     summary: str
     example: str
+    inside: str = ""
 
 
 KEYWORDS = {
@@ -38,6 +39,7 @@ KEYWORDS = {
             "let",
             "In a program, names a value that is computed from others; outside, an arrow that is composed of others.",
             "let mean[i : House] = a + b * floor[i]\nlet backbone = tok_embed >> scan(cell)",
+            "Names a value that is computed from others.",
         ),
         Keyword("define", "The same as `let`.", "define backbone = tok_embed >> scan(cell)"),
         Keyword(

@@ -19,8 +19,8 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
-def family_text(name: str) -> Prose:
-    """A family: parameters, constraints, support; or what a mixture of families is."""
+def family_text(name: str, here: str = "") -> Prose:
+    """A family: what it is, and `here`; parameters, constraints, support; or what a mixture of families is."""
     if name == MIXTURE:
         return prose(Code(CALL), sentence(SUMMARY), "Density by logsumexp; a cdf where each component has one.")
     family = FAMILIES[name]
@@ -35,7 +35,11 @@ def family_text(name: str) -> Prose:
         for item in family.parameters
     ]
     return prose(
-        Code(f"{name}({signature})"), sentence(family.summary), Listing(tuple(rows)), f"Support: {support_text(name)}"
+        Code(f"{name}({signature})"),
+        sentence(family.summary),
+        here,
+        Listing(tuple(rows)),
+        f"Support: {support_text(name)}",
     )
 
 
@@ -110,7 +114,7 @@ CONSTRAINTS = {
     "lower triangular": "a lower triangular matrix with a positive diagonal",
     "positive vector": "numbers above 0",
 }
-_OF_MANY = {"real": "numbers"}
+_OF_MANY = {"real": "numbers", "natural": "whole numbers from 0", "positive": "numbers above 0"}
 
 
 def support_text(name: str) -> str:
@@ -129,5 +133,5 @@ def constraint_words(parameter: Parameter) -> str:
     if parameter.shape == "element":
         return words
     if parameter.shape == "matrix":
-        return words if "matrix" in words else f"a matrix, {words}"
+        return words if "matrix" in words else f"a matrix of {_OF_MANY.get(parameter.constraint, words)}"
     return _OF_MANY.get(parameter.constraint, words)

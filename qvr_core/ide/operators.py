@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from qvr_core.ide.descriptions import value_text
+from qvr_core.ide.hovers.sites import value_text
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.target import Operator, Sign
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import space_text
+from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.model.arrows import Arrow, Compose, Tensor
 from qvr_core.semantics.types.walk import all_steps, operands, parts, values, walk
 from qvr_core.syntax.tree.arithmetic import Binary, FactorCase, Lambda
 from qvr_core.syntax.tree.arrows import ComposeExpr, TensorExpr
 from qvr_core.syntax.tree.names import Span
-from qvr_core.syntax.tree.objects import CoproductExpr, ProductExpr
+from qvr_core.syntax.tree.objects import CoproductExpr, FinSetExpr, ProductExpr, Size, SpaceExpr
 from qvr_core.syntax.tree.units import Statement
+from qvr_core.syntax.walk import walk as walk_tree
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -37,9 +38,11 @@ ARITHMETIC = {
 }
 
 
-def sign_text(sign: Sign) -> Prose:
+def sign_text(snapshot: Snapshot, sign: Sign) -> Prose:
     """What a sign means where it stands."""
     match sign.node:
+        case FinSetExpr() | SpaceExpr() | Size() if sign.text == "_":
+            return _hole(snapshot, sign)
         case Lambda() if sign.text == "->":
             shown, meaning = "x -> e", "A function: what e is for each x."
         case FactorCase():
@@ -47,6 +50,26 @@ def sign_text(sign: Sign) -> Prose:
         case _:
             shown, meaning = SIGNS[sign.text]
     return prose(Code(shown), meaning)
+
+
+def _hole(snapshot: Snapshot, sign: Sign) -> Prose:
+    """A size that is not written: that of a set comes with the data, a width from where the space is used."""
+    names = [name.text for name in sign.placed.unit.declares]
+    listed = (
+        f"`{names[0]}`" if len(names) == 1 else f"{', '.join(f'`{name}`' for name in names[:-1])} and `{names[-1]}`"
+    )
+    of = f"of {listed} " if names and sign.placed.unit.keyword == "object" else ""
+    if any(isinstance(node, FinSetExpr) for node in _around(sign)):
+        says = f"The size {of}is not written: it comes with the data, and so do the elements."
+    else:
+        held = model_of(snapshot).objects.get(names[0]) if of else None
+        found = f" Here: `{structure(held.space.space)}`." if held is not None else ""
+        says = f"The size {of}is not written: it is found from where the space is used.{found}"
+    return prose(Code(sign.placed.unit.text if of else SIGNS["_"][0]), says)
+
+
+def _around(sign: Sign) -> list[Any]:
+    return [node for node in walk_tree(sign.placed.unit.node) if node.span.start <= sign.span.start < node.span.end]
 
 
 def operator_text(snapshot: Snapshot, operator: Operator) -> Prose:

@@ -14,6 +14,7 @@ from qvr_core.semantics.types.spaces import (
     Constrained,
     Finite,
     Linear,
+    Named,
     Real,
     Space,
     Unknown,
@@ -41,14 +42,28 @@ def site_words(site: Site, name: str) -> str:
     space = next((space.space for bound, space in site.bound if bound == name), None)
     if space is None or isinstance(space, Unknown):
         return ""
-    plate = plate_of(site)
-    sets = [factor for factor in factors_of(plate.space) if isinstance(factor, Finite)] if plate is not None else []
-    if site.over is not None and isinstance(space, Real | Constrained):
+    if site.over is not None and (isinstance(space, Real) or _simplex(space)):
         kind = "probabilities that sum to 1" if _simplex(space) else "numbers"
         words = f"{kind}, one for each {_word(site.over.written)}"
+    elif site.over is not None and isinstance(space, Constrained):
+        words = f"{MATRICES.get(space.kind, 'numbers')} with a row and a column for each {_word(site.over.written)}"
     else:
         words = element_words(space)
-    return words + _for_each([one.nominal for one in sets]) if words else ""
+    groups = [site.over.written] if site.over is not None and isinstance(space, Finite) else []
+    return words + each_of(plate_of(site), groups) if words else ""
+
+
+def each_of(plate: Named | None, more: Sequence[str] = ()) -> str:
+    """` for each pond`, of the sets in front of the draws of a site."""
+    sets = [factor for factor in factors_of(plate.space) if isinstance(factor, Finite)] if plate is not None else []
+    return _for_each([*(one.nominal for one in sets), *more])
+
+
+MATRICES = {
+    "CholeskyFactor": "a lower triangular matrix, the Cholesky factor of a correlation matrix,",
+    "Covariance": "a covariance matrix",
+    "Correlation": "a correlation matrix",
+}
 
 
 def element_words(space: Space | None, numbers: str = "") -> str:

@@ -171,6 +171,17 @@ def pointwise(
     )  # fmt: skip
 
 
+SAID_ALONG = {
+    "sum": "the sum", "mean": "the mean", "prod": "the product", "std": "the standard deviation", "var": "the variance",
+    "median": "the median", "max": "the greatest value", "min": "the least value", "any": "1 where any value holds",
+    "all": "1 where all values hold", "cumsum": "the running sum", "cumprod": "the running product",
+    "sort": "the values in ascending order", "softmax": "probabilities from log weights, exp(x) by their sum,",
+    "logsumexp": "the logarithm of the sum of exp(x)", "argmax": "the place of the greatest value",
+    "argmin": "the place of the least value",
+}  # fmt: skip
+"""Functions along an axis in words, where their names say little."""
+
+
 def along(
     name: str,
     rule: Literal["reduce", "keep"],
@@ -184,9 +195,9 @@ def along(
 ) -> Operation:
     """A function along an axis, the last one by default."""
     keywords, side = (("dim", "keepdim", "over"), "over") if rule == "reduce" else (("dim", "over"), "along")
+    summary = f"{SAID_ALONG.get(name, name)} {side} the last axis"
     function = BuiltinFunction(
-        name, 1, 2, rule, f"{name} {side} the last axis", keywords, not free, ("x", "dim"), (), words(traits), 0, None,
-        neutral,
+        name, 1, 2, rule, summary, keywords, not free, ("x", "dim"), (), words(traits), 0, None, neutral,
     )  # fmt: skip
     return Operation(name=name, function=function, interval=interval, node=node, targets=targets)
 

@@ -58,7 +58,7 @@ def completion(ls: QvrLanguageServer, document: View, params: types.CompletionPa
     from qvr_core.ide.completion.completion import complete
     from qvr_core.ide.completion.imported import path_before
     from qvr_core.ide.completion.offers import partial_answer
-    from qvr_lsp.answers.columns import columns_offered
+    from qvr_lsp.answers.columns import columns_of_undeclared, columns_offered
     from qvr_lsp.answers.import_paths import paths_offered
     from qvr_lsp.documents import Excerpt
 
@@ -66,7 +66,8 @@ def completion(ls: QvrLanguageServer, document: View, params: types.CompletionPa
     path = path_before(document.snapshot, cursor)
     if path is not None:
         return {"isIncomplete": False, "items": paths_offered(ls, document, path, params.position)}
-    found = [*columns_offered(ls, document, cursor), *complete(document.snapshot, cursor)]
+    columns = columns_of_undeclared(ls, document, cursor)
+    found = [*columns_offered(ls, document, cursor), *complete(document.snapshot, cursor, columns)]
     snippets = ls.settings.snippets and ls.has("text_document.completion.completion_item.snippet_support")
     number = next(_numbers)
     _documentation[number] = {made.label: made.documentation for made in found if made.documentation}

@@ -58,7 +58,7 @@ def test_a_let_is_computed_from_what_its_line_reads() -> None:
 def test_a_program_is_a_model_of_what_it_observes() -> None:
     text = said("program p")
     assert "A model of `y`. Its data have one row for each element of `Row`." in text
-    assert "It returns `u` (`School`)" in text
+    assert "It returns `u` (one number for each school)." in text
 
 
 def test_what_is_summed_out_and_what_is_missing_is_told_in_words() -> None:

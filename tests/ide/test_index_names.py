@@ -112,10 +112,19 @@ def test_a_name_that_would_mean_something_else_is_refused(words: str, name: str,
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
-        ("a[county[$0i]]", ["i : House", "An index of this step: it runs through 50 elements."]),
-        ("* x[i, $0f]", ["f : Feature", "An index of this `sum`: it runs through `floor`, `area`."]),
-        ("* h[$0t - 1]", ["t : Time", "runs from the second element on, since the step reads one back."]),
-        ("* q[$0t - 1 - j]", ["runs from the third element on, since the step reads two back."]),
+        (
+            "a[county[$0i]]",
+            [
+                "i : House",
+                "An index of this line, which holds for each element of `House`. It runs through 50 elements.",
+            ],
+        ),
+        (
+            "* x[i, $0f]",
+            ["f : Feature", "it stands for each element of `Feature` in turn. It runs through `floor`, `area`."],
+        ),
+        ("* h[$0t - 1]", ["t : Time", "runs from the second element on, since the line reads one back."]),
+        ("* q[$0t - 1 - j]", ["runs from the third element on, since the line reads two back."]),
         ("Normal(hidden[$0i]", ["i : House", "through 50 elements"]),
         ("sample m$0u", ["mu : County -> Real 3", "(4, 3)"]),
         ("sample $0a[c", ["a : County\n"]),
@@ -177,8 +186,8 @@ program radon : House -> Real 1
         ("observe y[i : House] <- Normal(a[$0], 1.0)", ["county[i]"]),
         ("let eta[i : House] = beta[county[i], $0]", ['"first floor"', "floor"]),
         ("let eta[i : House] = sum(beta[county[i], $0] for f : Feature)", ["f", '"first floor"', "floor"]),
-        ("let eta[i : $0", ["County", "Feature", "House"]),
-        ("let eta[i : House] = sum(a[c] for c : $0)", ["County", "Feature", "House"]),
+        ("let eta[i : $0", ["House", "County", "Feature"]),
+        ("let eta[i : House] = sum(a[c] for c : $0)", ["County", "House", "Feature"]),
     ],
 )
 def test_what_an_index_may_be_comes_first(line: str, first: list[str]) -> None:

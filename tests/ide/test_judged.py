@@ -70,8 +70,8 @@ def test_a_bias_is_an_option_of_a_tied_head_alone() -> None:
 def test_a_set_of_the_data_says_what_names_its_elements_and_what_has_values_for_them() -> None:
     told = hovered("statistics/radon", "object County", "County")
     assert "The values of county are its elements." in told
-    assert "Each has log_uranium and a latent level." in told
-    assert "the observed velocity and a hidden z" in hovered("mixture", "object Galaxy", "Galaxy")
+    assert "Of each, log_uranium is given; level is latent." in told
+    assert "Of each, velocity is observed; z is summed out." in hovered("mixture", "object Galaxy", "Galaxy")
 
 
 def test_a_part_of_a_state_says_what_it_is_a_part_of() -> None:

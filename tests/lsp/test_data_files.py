@@ -114,7 +114,7 @@ async def test_columns_sets_and_indices_are_offered_where_they_fit(folder: Path)
         return [item["label"] for item in sorted(found["items"], key=lambda item: item["sortText"])]
 
     assert await offered(RADON.replace("data floor, log_radon : House", "data $0")) == ["uranium", "floor", "log_radon"]
-    assert (await offered(RADON.replace("county : House", "county : $0")))[:2] == ["County", "House"]
+    assert (await offered(RADON.replace("county : House", "county : $0")))[:2] == ["House", "County"]
     indexed = RADON.replace("let eta = mu[county] + floor", "let eta[i : House] = mu[$0]")
     assert (await offered(indexed))[0] == "county[i]"
     help = await answers(editor, uri, indexed, "signatureHelp")

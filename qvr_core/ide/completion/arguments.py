@@ -11,12 +11,13 @@ from qvr_core.ide.axes import let_type
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.likely import program_at
 from qvr_core.ide.completion.offers import BEST
+from qvr_core.ide.completion.values import STEP
 from qvr_core.ide.view import declared_facts
 from qvr_core.semantics.language.families import FAMILIES
-from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, SampleModel
-from qvr_core.semantics.types.spaces import Constrained, Real, Space, item_of
+from qvr_core.semantics.types.spaces import REAL_LINE, Constrained, Real, Space, item_of
 from qvr_core.semantics.types.walk import all_steps
 
 if TYPE_CHECKING:
@@ -29,25 +30,33 @@ def fitting_first(
     snapshot: Snapshot, place: Context, bracket: Bracket, items: Iterable[Completion]
 ) -> Iterator[Completion]:
     """What is offered as an argument of a family: first the values that it may be as they are."""
-    program, constraint = program_at(snapshot, place), _constraint(snapshot, bracket)
+    program, parameter = program_at(snapshot, place), parameter_at(snapshot, bracket)
+    constraint = parameter.constraint if parameter is not None else ""
     known = _spaces(program) if program is not None and constraint else {}
     for item in items:
         space = known.get(item.label.partition("[")[0])
         fits = item.rank == BEST and space is not None and _may_be(space, constraint)
-        yield replace(item, order=item.order - 2) if fits else item
+        yield replace(item, order=item.order - 2 * STEP) if fits else item
 
 
-def _constraint(snapshot: Snapshot, bracket: Bracket) -> str:
-    """That of the argument which begins at a cursor; '' in the midst of one."""
+def parameter_at(snapshot: Snapshot, bracket: Bracket) -> Parameter | None:
+    """The parameter of a family whose argument begins at a cursor; None in the midst of one."""
     name, since = "" if bracket.before is None else bracket.before.text, bracket.since
     family: Family | None = FAMILIES.get(name) or declared_facts(snapshot, name)
     if family is None or (since and not (len(since) == 2 and since[1].kind == "EQUAL")):
-        return ""
+        return None
     if since:
-        key = since[0].text
-        return next((one.constraint for one in family.parameters if key in (one.name, *one.aliases)), "")
+        return next((found for one in family.parameters if (found := _named(one, since[0].text)) is not None), None)
     own = family.parameters[bracket.position : bracket.position + 1]
-    return own[0].constraint if own else ""
+    return own[0] if own else None
+
+
+def _named(parameter: Parameter, key: str) -> Parameter | None:
+    """A parameter under one of its names; `logits` for `probs` has a constraint of its own."""
+    if key in (parameter.name, *parameter.aliases):
+        return parameter
+    constraint = dict(parameter.alternatives).get(key)
+    return None if constraint is None else replace(parameter, name=key, constraint=constraint)
 
 
 def _may_be(space: Space, constraint: str) -> bool:
@@ -75,8 +84,8 @@ def _spaces(program: Program) -> dict[str, Space]:
     for step in all_steps(program.steps):
         match step:
             case LetModel(names=names):
-                types = ((name, let_type(step, name).space) for name in names)
-                found |= {name: space for name, space in types if space is not None}
+                # what comes with the data is some number
+                found |= {name: let_type(step, name).space or REAL_LINE for name in names}
             case SampleModel(site=site) | MarginalizeModel(site=site):
                 found |= {name: named.space for name, named in site.bound}
             case _:

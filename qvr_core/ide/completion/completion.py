@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion import likely
-from qvr_core.ide.completion.arguments import fitting_first
+from qvr_core.ide.completion.arguments import fitting_first, parameter_at
 from qvr_core.ide.completion.context import Bracket, Context, context_at
-from qvr_core.ide.completion.draws import draws_offered, given_by_left, item_of_cell, scans_offered
+from qvr_core.ide.completion.draws import (
+    arguments_of_arrow,
+    draws_offered,
+    given_by_left,
+    item_of_cell,
+    scans_offered,
+    stacks_offered,
+)
 from qvr_core.ide.completion.families import rule_offered
 from qvr_core.ide.completion.guides import latents_offered
 from qvr_core.ide.completion.imported import from_imports, imported_offered, imported_scans
@@ -19,18 +26,21 @@ from qvr_core.ide.completion.indexing import (
     axis_of,
     binders_offered,
     compared_offered,
+    earlier_offered,
     indexed_name,
     indexed_offered,
     indices_offered,
+    looked_up_offered,
     over_offered,
+    rows_offered,
     set_binders_offered,
-    sets_offered,
+    sets_of_index,
     summed_offered,
 )
 from qvr_core.ide.completion.offers import (
     BEST,
     GOOD,
-    MANY,
+    LAST,
     OTHER,
     PLAIN,
     Items,
@@ -38,31 +48,32 @@ from qvr_core.ide.completion.offers import (
     arrows_offered,
     atoms_offered,
     attributes_offered,
-    bound_offered,
     combinators_offered,
     families_offered,
     functions_offered,
     objects_offered,
     parameters_offered,
     readers_of,
+    returned_offered,
     spaces_offered,
     terms_offered,
     unobserved_offered,
+    used_elsewhere,
     values_offered,
 )
-from qvr_core.ide.completion.options import option_offered, options_offered, role_at, sides_of
+from qvr_core.ide.completion.options import bounds_offered, options_offered, role_at, sides_of
 from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_of_object
+from qvr_core.ide.completion.sets import data_offered, header_offered, summed_over
 from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of
+from qvr_core.ide.completion.usual import usual_offered
+from qvr_core.ide.completion.values import VALUES, in_a_formula
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import family_text, keyword_text
-from qvr_core.ide.view import model_of
+from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES, heads_for
-from qvr_core.semantics.language.options import (
-    MEANINGS,
-)
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.programs import Program
@@ -74,9 +85,9 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 
-def complete(snapshot: Snapshot, cursor: Cursor) -> list[Completion]:
-    """What may stand at the cursor."""
-    place = context_at(snapshot, cursor)
+def complete(snapshot: Snapshot, cursor: Cursor, columns: Mapping[str, str] | None = None) -> list[Completion]:
+    """What may stand at the cursor.  `columns` are those of the program's files, for one that declares no data."""
+    place = replace(context_at(snapshot, cursor), columns=columns or {})
     if place.start == "" or _in_comment(snapshot, cursor) or _in_string(place):
         return []
     unique: dict[str, Completion] = {}
@@ -100,7 +111,7 @@ def _in_string(place: Context) -> bool:
 
 def _items(snapshot: Snapshot, place: Context) -> Items:
     if place.begins:
-        yield from _openers(place)
+        yield from _openers(snapshot, place)
         return
     if not place.expects_operand():
         yield from _after_operand(snapshot, place)
@@ -119,13 +130,19 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
 # ---------------------------------------------------------------- the beginning of a line
 
 
-def _openers(place: Context) -> Items:
+def _openers(snapshot: Snapshot, place: Context) -> Items:
     match place.start:
         case "statement":
-            yield from (_snippet(word, SNIPPETS[word]) for word in SNIPPETS if word in STATEMENTS)
+            first = likely.statements(snapshot, place)
+            for word in SNIPPETS:
+                if word in STATEMENTS:
+                    yield replace(_snippet(word, SNIPPETS[word]), order=likely.order(word, first))
         case "step":
+            first = likely.steps(snapshot, place)
             for word in STEP_WORDS:
-                yield replace(_snippet(word, STEP_SNIPPETS[word]), order=likely.order(word, likely.STEPS))
+                if word in first:
+                    found = _snippet(word, STEP_SNIPPETS[word])
+                    yield replace(found, detail=KEYWORDS[word].inside or found.detail, order=first.index(word))
         case "deduction_item":
             yield from (_keyword(word) for word in ITEM_WORDS)
         case "composition_rule":
@@ -189,7 +206,10 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
         case "export":
             programs = model_of(snapshot).programs
             for item in _expression(snapshot, place, bracket):
-                yield replace(item, order=-1) if item.label in programs else item
+                if item.label in programs:
+                    yield replace(item, rank=BEST, order=-1)
+                elif item.label not in COMBINATORS or place.last is None or place.last.kind != "EXPORT":
+                    yield item
         case "composition":
             yield from (Completion(name, "module", rank=GOOD) for name in BUILTIN_COMPOSITIONS)
         case _:
@@ -208,8 +228,11 @@ def _header(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Item
     if _seen(place, "TILDE"):
         yield from _after_tilde(snapshot, place, bracket)
     elif _seen(place, "COLON"):
-        yield from objects_offered(snapshot, place)
-        yield from spaces_offered()
+        if place.keyword in ("morphism", "program"):
+            yield from header_offered(snapshot, place)
+        else:
+            yield from objects_offered(snapshot, place)
+            yield from spaces_offered()
 
 
 def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> Items:
@@ -223,7 +246,10 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
         return
     codomain = sides_of(snapshot, place)[1]
     fitting = heads_for(codomain) if codomain is not None else ()
+    scaled = any(one.text == "scale" and two.kind == "EQUAL" for one, two in pairwise(place.tokens))
     for family in FAMILIES.values():
+        if scaled and role == "kernel" and not family.has_scale:
+            continue
         if codomain is None or role != "kernel" or family.name in fitting:
             first = BEST if family.common else GOOD
             yield Completion(family.name, "class", family.summary, family_text(family.name), rank=first)
@@ -254,10 +280,25 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
     given = given_by_left(snapshot, place)
     circular = readers_of(snapshot, own) if own else frozenset[str]()
     names = [(name, held) for name, held in arrow_names(snapshot, place) if name not in circular]
-    yield from arrows_offered(snapshot, names, given, _accepts(call))
+    used = used_elsewhere(snapshot, own)
+    for item in arrows_offered(snapshot, names, given, _accepts(call), only=_wants_a_kind(call)):
+        many = call == "fan" and item.label in model_of(snapshot).replicated
+        yield replace(item, rank=BEST if many else item.rank, order=(item.label in used) - 2 * many)
+    yield from stacks_offered(snapshot, names, given)
     yield from scans_offered(snapshot, names, given)
     yield from imported_scans(snapshot, given)
-    yield from combinators_offered()
+    if call != "scan":
+        begins = last is None or last.text != ">>"
+        yield from (item for item in combinators_offered() if not (begins and item.label in BEHIND))
+
+
+BEHIND = ("last", "mean_over_time", "from_data")
+"""What no composition begins with: behind `>>`, or behind `~`, it may stand."""
+
+
+def _wants_a_kind(call: str) -> bool:
+    """Whether the arrow of a call has to be of a kind: others would be an error."""
+    return call == "scan" or (call in COMBINATORS and COMBINATORS[call].endomorphism)
 
 
 def _accepts(call: str) -> Callable[[Arrow | Program], bool]:
@@ -277,17 +318,18 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
     drawn = _seen(place, "DRAW") or _seen(place, "DRAW_EXPR")
     match place.keyword:
         case "return":
-            yield from bound_offered(snapshot, place)
+            yield from returned_offered(snapshot, place)
         case "observe" if len(place.tokens) == 1:
             yield from unobserved_offered(snapshot, place)
         case _ if bracket is not None and bracket.since and bracket.since[-1].kind == "COLON":
-            yield from sets_offered(snapshot, place)  # of an index
+            letter = bracket.since[-2].text if len(bracket.since) > 1 else ""
+            yield from sets_of_index(snapshot, place, letter)
         case _ if bracket is not None and (offered := over_offered(snapshot, place, bracket)) is not None:
             yield from offered
         case _ if bracket is not None and names_indices(place, bracket, drawn=drawn):
             yield from binders_offered(snapshot, place, bracket)
         case _ if bracket is not None and bounds_a_space(place, bracket, drawn=drawn):
-            yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
+            yield from bounds_offered()
         case _ if place.last is not None and place.last.kind == "FOR":
             yield from set_binders_offered(snapshot, place)
         case _ if bracket is not None and indexed_name(place, bracket) is not None:
@@ -302,13 +344,11 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             assert bracket is not None
             yield from options_offered(snapshot, place, bracket)
         case _ if bracket is not None and drawn:
-            if not bracket.since:
-                yield from parameters_offered(snapshot, place, bracket)
-            yield from fitting_first(snapshot, place, bracket, _arithmetic(snapshot, place))
+            yield from _argument(snapshot, place, bracket)
         case _ if place.last is not None and place.last.kind == "FROM":
             # what is drawn begins with a draw
             for item in families_offered(snapshot, place):
-                yield replace(item, rank=BEST, order=item.order - MANY) if item.rank == GOOD else item
+                yield replace(item, rank=BEST, order=item.order - FIRST) if item.rank == GOOD else item
             yield from _arithmetic(snapshot, place)
         case _ if place.last is not None and place.last.kind == "DRAW":
             yield from draws_offered(snapshot, place)
@@ -318,11 +358,13 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
             yield from objects_offered(snapshot, place, _sets_of_data(snapshot, place))
             used = likely.used_as(place, place.tokens[1].text)
             yield from spaces_offered(GOOD, likely.SPACES_OF.get(used, ""))
+        case "data" if _seen(place, "COLON"):
+            yield from data_offered(snapshot, place)
+        case "marginalize" if _seen(place, "COLON") and not drawn:
+            yield from summed_over(snapshot, place)
         case _ if _seen(place, "COLON") and not drawn:
             yield from objects_offered(snapshot, place)
-            yield from spaces_offered()
-            if place.keyword == "data":
-                yield from (Completion(kind, "type", rank=PLAIN) for kind in ("Nat", "Bool"))
+            yield from (item for item in spaces_offered() if item.label in ("Real", "FinSet"))
         case "sample" if len(place.tokens) <= 2:
             yield from latents_offered(snapshot, place)
         case _:
@@ -344,23 +386,71 @@ def _in_options(place: Context, bracket: Bracket | None, *, drawn: bool) -> bool
     return drawn and bracket is not None and bracket.kind in ("LSQB", "OPTIONS") and len(place.brackets) == 1
 
 
-def _arithmetic(snapshot: Snapshot, place: Context) -> Items:
+def _argument(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
+    """An argument of a family, or of an arrow that is drawn from."""
+    called = bracket.before.text if bracket.before is not None and bracket.kind == "LPAR" else ""
+    arrow = arrow_of(snapshot, called)
+    if arrow is not None and not bracket.since:
+        yield from arguments_of_arrow(snapshot, place, arrow, bracket)
+        return
+    if not bracket.since:
+        yield from usual_offered(snapshot, place, bracket)
+        yield from parameters_offered(snapshot, place, bracket)
+    parameter = parameter_at(snapshot, bracket)
+    if parameter is None or not parameter.rank:
+        yield from fitting_first(snapshot, place, bracket, _arithmetic(snapshot, place))
+        return
+    rows = list(in_a_formula(snapshot, place, rows_offered(snapshot, place, parameter), parameter.rank))
+    yield from rows
+    for item in _arithmetic(snapshot, place, parameter.rank):
+        fitting = next(iter(fitting_first(snapshot, place, bracket, (item,))))
+        number = item.kind in VALUES and fitting.order == item.order
+        yield replace(item, rank=LAST, order=FIRST) if number else fitting
+
+
+def _arithmetic(snapshot: Snapshot, place: Context, rank: int = 0) -> Items:
+    """A formula, or an argument of a `rank` of its own."""
     if place.last is not None and place.last.kind == "DOT":
         methods = ("goal_weight()", "weight(item)", "derivations(item)")
         yield from (Completion(call.partition("(")[0], "method", call, insert=call, rank=GOOD) for call in methods)
         return
+    bracket = place.brackets[-1] if place.brackets else None
+    called = bracket.before.text if bracket is not None and bracket.before is not None else ""
+    if bracket is not None and called in ("parse", "compose") and not bracket.since:
+        for name, held in model_of(snapshot).deductions.items():
+            if called == "compose" or not bracket.position:
+                detail = f"deduction {held.domain.written} -> {held.codomain.written}"
+                yield Completion(name, "module", detail, rank=BEST, order=-FIRST)
+        return
+    arrow = arrow_of(snapshot, called) if bracket is not None and bracket.kind == "LPAR" and called else None
+    if bracket is not None and arrow is not None and not bracket.since:
+        yield from arguments_of_arrow(snapshot, place, arrow, bracket)
+        return
+    yield from in_a_formula(snapshot, place, _values(snapshot, place), rank)
+    owners = () if place.statement is None else place.statement.header.unit.declares
+    own = {name.text for name in owners} if place.start == "step" else set[str]()
+    names = [(name, held) for name, held in arrow_names(snapshot, place) if name not in own]
+    yield from (
+        replace(item, rank=OTHER, order=LATER)
+        for item in arrows_offered(snapshot, names, None, lambda arrow: arrow.sort is not Sort.SAMPLED, only=True)
+    )
+    yield from functions_offered(snapshot)
+
+
+FIRST, LATER = 10**6, 10**5
+"""Orders before and behind those of all values."""
+
+
+def _values(snapshot: Snapshot, place: Context) -> Items:
     indexed = {item.label.partition("[")[0]: item for item in indexed_offered(snapshot, place)}
     yield from compared_offered(snapshot, place)
     yield from summed_offered(snapshot, place)
+    yield from earlier_offered(snapshot, place)
+    yield from looked_up_offered(snapshot, place)
     yield from indexed.values()
     for item in values_offered(snapshot, place):
         # without its indices it would be an error here
         yield replace(item, rank=OTHER, order=1) if item.label in indexed else item
-    owners = () if place.statement is None else place.statement.header.unit.declares
-    own = {name.text for name in owners} if place.start == "step" else set[str]()
-    names = ((name, held) for name, held in arrow_names(snapshot, place) if name not in own)
-    yield from arrows_offered(snapshot, names, None, lambda arrow: arrow.sort is not Sort.SAMPLED)
-    yield from functions_offered(snapshot)
 
 
 __all__ = ["complete", "parsed", "space_of"]

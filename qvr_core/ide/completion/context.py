@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.view import statement_before
@@ -55,6 +55,8 @@ class Context:
     accepted: frozenset[str] | None
     brackets: tuple[Bracket, ...]
     line: int
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What files hold for the program at the cursor: each column with its file."""
 
     @property
     def begins(self) -> bool:

@@ -6,17 +6,19 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
-from qvr_core.ide.completion.context import Context
-from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, arrow_names
+from qvr_core.ide.axes import let_type, types_of
+from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.lines import lines_of
+from qvr_core.ide.completion.offers import BEST, GOOD, MANY, OTHER, PLAIN, Items, arrow_names
 from qvr_core.ide.completion.supports import ascribed_at
 from qvr_core.ide.completion.typing import codomain_of_text, fits
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared
 from qvr_core.ide.view import arrow_of, model_of
-from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import ObserveModel, PredictModel, SampleModel
+from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, PredictModel, SampleModel
 from qvr_core.semantics.types.spaces import Product, Space, factors_of
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
         arrow = arrow_of(snapshot, name)
         if name in own or arrow is None:
             continue
+        if isinstance(arrow, Program) and _is_a_model(arrow):
+            continue
         detail = declaration_detail(snapshot, name)
         wanted = factors_of(arrow.domain.space)
         chosen = chosen_values(wanted, values)
@@ -49,6 +53,47 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
             lands = ascribed is not None and fits(arrow.codomain.space, ascribed)
             rank, insert = BEST if lands else PLAIN, f"{name}({_placeholders(_words(arrow, len(wanted)))})"
         yield Completion(name, held.kind, detail, prose(Comment(held.doc)), insert, snippet="$" in insert, rank=rank)
+
+
+def _is_a_model(program: Program) -> bool:
+    """A program with data of its own: a whole model is seldom a step of another one."""
+    return any(item.declared for item in program.data)
+
+
+def arguments_of_arrow(snapshot: Snapshot, place: Context, arrow: Arrow | Program, bracket: Bracket) -> Items:
+    """What an arrow may be called with: the values that fit its factor, nearest first, then what computes such."""
+    model = model_of(snapshot)
+    own = [name.text for name in place.statement.header.unit.declares] if place.statement is not None else []
+    program = next((model.programs[name] for name in own if name in model.programs), None)
+    factors = factors_of(arrow.domain.space)
+    wanted = factors[bracket.position] if bracket.position < len(factors) else None
+    spaces: dict[str, Space] = dict(reversed(list(values_above(snapshot, program, place.line)))) if program else {}
+    types = types_of(program) if program is not None else dict[str, str]()
+    lines = lines_of(place)
+    above = [name for line in reversed(lines) if line.before for name in line.binds]
+    inputs = [each.name for each in program.inputs if each.name is not None] if program is not None else []
+    used = {token.text for token in place.tokens if token.kind == "NAME"}
+    for at, name in enumerate(dict.fromkeys((*above, *inputs))):
+        held = spaces.get(name) or _let_space(program, name)
+        fitting = wanted is None or held is None or fits(held, wanted)
+        order = at + MANY * (name in used)
+        yield Completion(name, "binding", types.get(name, ""), rank=BEST if fitting else OTHER, order=order)
+    for item in program.data if program is not None else ():
+        if item.name not in above:
+            yield Completion(item.name, "data", "data, supplied at run time", rank=PLAIN)
+    for name, _ in arrow_names(snapshot, place):
+        other = arrow_of(snapshot, name)
+        if name in own or other is None or other.sort is not Sort.DETERMINISTIC:
+            continue
+        if wanted is None or fits(other.codomain.space, wanted):
+            yield Completion(name, "function", declaration_detail(snapshot, name), rank=PLAIN, order=1)
+
+
+def _let_space(program: Program | None, name: str) -> Space | None:
+    for step in program.steps if program is not None else ():
+        if isinstance(step, LetModel) and name in step.names:
+            return let_type(step, name).space
+    return None
 
 
 def values_above(snapshot: Snapshot, program: Program, line: int) -> Iterator[tuple[str, Space]]:
@@ -100,6 +145,18 @@ def given_by_left(snapshot: Snapshot, place: Context) -> Space | None:
             start = token.end
             break
     return codomain_of_text(place.text[start : place.last.start], model_of(snapshot))
+
+
+def stacks_offered(snapshot: Snapshot, names: Iterable[tuple[str, Declared]], given: Space | None) -> Items:
+    """`stack(block, 2)` for every let or program that gives what it reads, where its like stands on the left."""
+    for name, held in names if given is not None else ():
+        arrow = arrow_of(snapshot, name)
+        if held.kind == "morphism" or arrow is None or given is None or not fits(given, arrow.domain.space):
+            continue
+        if fits(arrow.codomain.space, arrow.domain.space):
+            detail = f"layers of `{name}`, each with weights of its own"
+            text = f"stack({name}, ${{1:2}})"
+            yield Completion(f"stack({name}, n)", "function", detail, insert=text, snippet=True, rank=BEST, order=-1)
 
 
 def scans_offered(snapshot: Snapshot, names: Iterable[tuple[str, Declared]], given: Space | None) -> Items:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Context, before_prefix
-from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items
+from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, used_elsewhere
 from qvr_core.ide.imports.homes import Home, home_of
 from qvr_core.ide.imports.hover import written
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import KINDS
-from qvr_core.ide.view import model_of
+from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import WrongPath, location_of
@@ -110,12 +111,20 @@ def imported_offered(snapshot: Snapshot, place: Context) -> Items:
     call = bracket.before.text if bracket is not None and bracket.before is not None else ""
     # behind the arrow of a combinator its words follow, but in a fan
     words = bracket is not None and bracket.position > 0 and call in COMBINATORS and call != "fan"
-    if not kinds or words:
+    argument = place.start == "step" and bracket is not None and arrow_of(snapshot, call) is not None
+    if not kinds or words or argument:
         return
-    yield from _named(snapshot, "", kinds, BEST if kinds == OBJECTS else GOOD)
+    # what is imported and not used yet was brought for the line that is being written
+    used = used_elsewhere(snapshot, "") if place.start == "statement" and kinds != OBJECTS else None
+    for item in _named(snapshot, "", kinds, BEST if kinds == OBJECTS else GOOD):
+        fresh = used is not None and item.label not in used and place.last is not None and place.last.text != ">>"
+        yield replace(item, rank=BEST, order=-3) if fresh else item
     for each in snapshot.table.imports:
         if each.decl.prefix is not None and each.module is not None:
-            yield Completion(each.decl.prefix.text, "module", f"names of {each.decl.path.value}", rank=GOOD)
+            prefix = each.decl.prefix.text
+            fresh = used is not None and prefix not in used and place.last is not None and place.last.text != ">>"
+            detail = f"names of {each.decl.path.value}"
+            yield Completion(prefix, "module", detail, rank=BEST if fresh else GOOD, order=-3 * fresh)
 
 
 def imported_scans(snapshot: Snapshot, given: Space | None) -> Items:

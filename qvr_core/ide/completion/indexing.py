@@ -10,15 +10,16 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import Axes, Known, axes_of, axes_of_type
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.likely import program_at
+from qvr_core.ide.completion.lines import SUMS, in_order, lagged, lines_of, own_names, pending_indices
 from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, PLAIN, Items, objects_offered
+from qvr_core.ide.completion.sets import in_this_order, likely_sets
 from qvr_core.ide.names import names_of
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types.model.steps import (
-    ObserveModel,
-)
-from qvr_core.semantics.types.spaces import Finite, factors_of
+from qvr_core.semantics.language.family import Parameter
+from qvr_core.semantics.types.model.steps import ObserveModel, SampleModel
+from qvr_core.semantics.types.spaces import Constrained, Finite, Real, factors_of, width
 from qvr_core.semantics.types.walk import sites
-from qvr_core.syntax.lexer import tokenize
+from qvr_core.syntax.lexer import CLOSERS, OPENERS, tokenize
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tokens import Token
 
@@ -52,10 +53,33 @@ def binders_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
 
 
 def set_binders_offered(snapshot: Snapshot, place: Context) -> Items:
-    """`i : House` for each set, with the letter that other steps have for it."""
-    letters = _letters(place)
-    for item in sets_offered(snapshot, place):
+    """`i : House` for each set, with the letter that other steps have for it; in the call of a sum first the indices
+    that its formula has."""
+    pending = pending_at(snapshot, place) if place.last is not None and place.last.kind == "FOR" else {}
+    letters = _letters(place) | {over: name for name, over in pending.items() if over is not None}
+    letter = next(iter(pending), "")
+    first = [*(over for over in pending.values() if over is not None)]
+    for item in in_this_order(
+        sets_offered(snapshot, place), first or likely_sets(snapshot, place, letter, axes_at(snapshot, place))
+    ):
         yield replace(item, label=_binders_of([item.label], letters), kind="parameter")
+
+
+def sets_of_index(snapshot: Snapshot, place: Context, letter: str) -> Items:
+    """Behind `[i :` or `for i :` the sets, first the one that the formula, other lines and the letter speak for."""
+    over = pending_at(snapshot, place).get(letter)
+    known = axes_at(snapshot, place)
+    first = [*filter(None, (over,)), *likely_sets(snapshot, place, letter, known)]
+    yield from in_this_order(sets_offered(snapshot, place), first)
+
+
+def pending_at(snapshot: Snapshot, place: Context) -> dict[str, str | None]:
+    """The indices of the innermost call that no `for` has named yet."""
+    axes = {name: axes for name, (axes, _, _) in axes_at(snapshot, place).items()}
+    objects = model_of(snapshot).objects
+    labels = [label for held in objects.values() if isinstance(held.space.space, Finite)
+              for label in held.space.space.labels or ()]  # fmt: skip
+    return pending_indices(place, axes, [*dict(running(place)), *labels])
 
 
 def _letters(place: Context) -> dict[str, str]:
@@ -83,9 +107,20 @@ def indexed_name(place: Context, bracket: Bracket) -> Token | None:
     return before if written and behind else None
 
 
+def last_binder(place: Context) -> str:
+    """The last index of the line at a cursor: the one that a step recurs along; '' for none."""
+    opened = next((at for at, token in enumerate(place.tokens) if token.kind in ("DRAW", "EQUAL")), len(place.tokens))
+    named = list(binders(place.tokens[:opened]))
+    return named[-1][0] if named else ""
+
+
 def axis_of(snapshot: Snapshot, place: Context, bracket: Bracket) -> str | None:
     """The set of the axis that an index in brackets is of, where it is known."""
     name = indexed_name(place, bracket)
+    if name is not None and name.text in own_names(place):
+        opened = next((at for at, token in enumerate(place.tokens) if token.kind in ("DRAW", "EQUAL")), 0)
+        own = [over for _, over in binders(place.tokens[:opened])]
+        return own[bracket.position] if bracket.position < len(own) else None
     axes = axes_at(snapshot, place).get(name.text, NO_AXES)[0] if name is not None else ()
     return axes[bracket.position] if bracket.position < len(axes) else None
 
@@ -95,18 +130,67 @@ def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
     is not known."""
     wanted = axis_of(snapshot, place, bracket)
     indices = tuple(running(place))
+    for index, over in pending_at(snapshot, place).items():
+        moved = bool(bracket.since) and bracket.since[-1].text in ("+", "-")
+        if moved or wanted is None or over in (None, wanted):
+            of = f", of {over}" if over is not None else ""
+            yield Completion(index, "parameter", f"an index of this sum{of}", rank=BEST, order=-4)
+    name = indexed_name(place, bracket)
+    own = name is not None and name.text in own_names(place)
+    if wanted is not None and not any(over == wanted for _, over in indices):
+        yield from _fresh_index(place, wanted, [index for index, _ in indices])
     for index, over in indices:
-        if wanted is None or over == wanted:
+        recurs = own and index == last_binder(place) and over == wanted
+        if recurs:
+            yield Completion(f"{index} - 1", "parameter", f"the element of {over} before it", rank=BEST, order=-3)
+        if recurs and len(own_names(place)) == 1:
+            continue  # of itself a line reads earlier elements, of the others of its group this one, too
+        if (wanted is None or over == wanted) and index not in {token.text for token in bracket.since}:
             yield Completion(index, "parameter", f"an index of {over}", rank=BEST)
-    if wanted is None:
-        return
     known = axes_at(snapshot, place)
+    if wanted is not None and not indices:
+        for column, file in place.columns.items():
+            if column.lower() == wanted.lower():
+                yield Completion(column, "data", f"a column of {file}", rank=BEST, order=-1)
+    if wanted is None:
+        yield from _of_places(snapshot, place, name.text if name is not None else "", known, indices)
+        return
     for looked_up, text in gathers(known, indices, wanted):
         yield Completion(looked_up, "data", text, rank=GOOD)
     for value, (over, text, element) in known.items():
         if element == wanted and not over:
             yield Completion(value, "binding", text, rank=GOOD)
     yield from _labels(snapshot, wanted)
+
+
+def _fresh_index(place: Context, wanted: str, taken: Sequence[str]) -> Items:
+    """Within a sum: the letter of an index that its `for` will name."""
+    calls = (one.before.text for one in place.brackets if one.kind == "LPAR" and one.before is not None)
+    letter = _letters(place).get(wanted, wanted[0].lower())
+    if letter not in taken and any(name in SUMS for name in calls):
+        detail = f"an index of this sum: `for {letter} : {wanted}` names it"
+        yield Completion(letter, "parameter", detail, rank=BEST, order=-1)
+
+
+def _of_places(
+    snapshot: Snapshot, place: Context, name: str, known: Mapping[str, Known], indices: Sequence[tuple[str, str]]
+) -> Items:
+    """Indices of a vector whose places no set names, `cuts : Ordered 3`: elements of sets of as many."""
+    program = program_at(snapshot, place)
+    draws = [site for site in sites(program.steps, SampleModel)] if program is not None else []
+    space = next((space.space for site in draws for bound, space in site.bound if bound == name), None)
+    count = width(space) if isinstance(space, Constrained | Real) else None
+    for over, held in model_of(snapshot).objects.items() if count not in (None, 1) else ():
+        if not isinstance(held.space.space, Finite) or held.space.space.size != count:
+            continue
+        for index, own in indices:
+            if own == over:
+                yield Completion(index, "parameter", f"an index of {over}", rank=BEST, order=-3)
+        for written, text in gathers(known, indices, over):
+            yield Completion(written, "parameter", text, rank=BEST, order=-2)
+        for value, (axes, text, element) in known.items():
+            if element == over and not axes:
+                yield Completion(value, "parameter", text, rank=BEST, order=-2)
 
 
 def compared_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -124,9 +208,9 @@ def compared_offered(snapshot: Snapshot, place: Context) -> Items:
         return
     for index, over in indices.items():
         if over == wanted and index != compared:
-            yield Completion(index, "parameter", f"an index of {over}", rank=BEST, order=-2)
+            yield Completion(index, "parameter", f"an index of {over}", rank=BEST, order=-4)
     for item in _labels(snapshot, wanted):
-        yield replace(item, rank=BEST, order=-1)
+        yield replace(item, rank=BEST, order=-3)
 
 
 def gathers(
@@ -150,17 +234,94 @@ def indexed_offered(snapshot: Snapshot, place: Context) -> Items:
     indices = tuple(running(place))
     if not indices:
         return
-    known = axes_at(snapshot, place)
-    own = place.tokens[1].text if len(place.tokens) > 1 else ""
+    everything = axes_at(snapshot, place)
+    own = own_names(place)
+    known = {name: held for name, held in everything.items() if name not in own}
     observed = observed_names(snapshot, place)
     for name, (axes, text, element) in known.items():
         chosen = [_index_of(known, indices, over) for over in axes]
         # one index for two axes reads the diagonal, which is seldom meant
-        if name != own and chosen and all(chosen) and len(set(chosen)) == len(chosen):
+        if chosen and all(chosen) and len(set(chosen)) == len(chosen):
             written = f"{name}[{', '.join(filter(None, chosen))}]"
             # what is observed is seldom read, and what is an element of a set is no number
             rank = OTHER if name in observed or element is not None else BEST
             yield Completion(written, "data" if name in observed else "binding", text, rank=rank, order=-1)
+
+
+def looked_up_offered(snapshot: Snapshot, place: Context) -> Items:
+    """`ability[student]` where no data are declared: a value of a set, at the column that names its elements."""
+    columns = {column.lower(): column for column in place.columns}
+    program = program_at(snapshot, place)
+    rows = program.declared_domain.written if program is not None else ""
+    for name, (axes, text, _) in axes_at(snapshot, place).items() if columns else ():
+        over = axes[0] if len(axes) == 1 else None
+        if over is not None and over != rows and over.lower() in columns:
+            yield Completion(f"{name}[{columns[over.lower()]}]", "binding", text, rank=BEST, order=-1)
+
+
+def earlier_offered(snapshot: Snapshot, place: Context) -> Items:
+    """In a line that already reads earlier elements: `level[t - 1]` of its own names, and of others so read."""
+    own, last = own_names(place), last_binder(place)
+    if not last or not in_order(place):
+        return
+    over = dict(running(place)).get(last)
+    past = lagged(lines_of(place), place)
+    known = axes_at(snapshot, place)
+    for name in dict.fromkeys((*own, *past)):
+        axes, text, element = known.get(name, NO_AXES)
+        if element is None and (axes == (over,) or (not axes and name in own)):
+            yield Completion(f"{name}[{last} - 1]", "binding", text, rank=BEST, order=-2)
+
+
+def rows_offered(snapshot: Snapshot, place: Context, parameter: Parameter) -> Items:
+    """For an argument that is a vector or a matrix: values at the indices in sight but for their last axes, which are
+    the argument's: `phi[z[i]]`, and `P[z[t - 1]]` of the line's own z."""
+    everything = axes_at(snapshot, place)
+    own = own_names(place)
+    known = {name: held for name, held in everything.items() if name not in own}
+    element = _element_of(snapshot, place, own, everything)
+    indices = tuple(running(place))
+    numbers = _drawn_one_by_one(snapshot, place)
+    chained = _own_before(place, everything) if place.keyword in ("marginalize", "sample") else {}
+    for name, (axes, text, inside) in known.items():
+        split = len(axes) - parameter.rank
+        if split < 0 or inside is not None or None in axes:
+            continue
+        if parameter.rank == 1 and element is not None and axes[-1] != element:
+            continue
+        if parameter.constraint == "simplex" and name in numbers:
+            continue
+        chosen = [chained.get(over or "") or _index_of(known, indices, over) for over in axes[:split]]
+        if all(chosen):
+            written = f"{name}[{', '.join(filter(None, chosen))}]" if chosen else name
+            yield Completion(written, "binding", text, rank=BEST, order=-5)
+
+
+def _drawn_one_by_one(snapshot: Snapshot, place: Context) -> frozenset[str]:
+    """The latents that are a number for each element of a set: no row of them is one draw."""
+    program = program_at(snapshot, place)
+    draws = sites(program.steps, SampleModel) if program is not None else ()
+    return frozenset(site.name for site in draws if site.over is None)
+
+
+def _element_of(snapshot: Snapshot, place: Context, own: Sequence[str], known: Mapping[str, Known]) -> str | None:
+    """The set that what the line at a cursor draws is an element of."""
+    program = program_at(snapshot, place)
+    for item in program.data if program is not None else ():
+        if item.name in own and isinstance(item.type.space, Finite):
+            return item.type.space.nominal
+    return next((known[name][2] for name in own if name in known), None)
+
+
+def _own_before(place: Context, known: Mapping[str, Known]) -> dict[str, str]:
+    """`z[t - 1]` by the set that its elements are of, of the names that the line at a cursor draws in order."""
+    opened = next((at for at, token in enumerate(place.tokens) if token.kind == "DRAW"), 0)
+    named = [name for name, _ in binders(place.tokens[:opened])]
+    if not named:
+        return {}
+    at = ", ".join([*named[:-1], f"{named[-1]} - 1"])
+    held = {name: known.get(name, NO_AXES)[2] for name in own_names(place)}
+    return {over: f"{name}[{at}]" for name, over in held.items() if over is not None}
 
 
 def summed_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -173,9 +334,9 @@ def summed_offered(snapshot: Snapshot, place: Context) -> Items:
         return
     indices, letters = tuple(running(place)), _letters(place)
     known, observed = axes_at(snapshot, place), observed_names(snapshot, place)
-    own = place.tokens[1].text if len(place.tokens) > 1 else ""
+    own = own_names(place)
     for name, (axes, text, element) in known.items():
-        if name in (own, *observed) or element is not None or not axes or None in axes:
+        if name in (*own, *observed) or element is not None or not axes or None in axes:
             continue
         chosen = [_index_of(known, indices, over) for over in axes[:-1]]
         if not all(chosen):
@@ -191,10 +352,6 @@ def summed_offered(snapshot: Snapshot, place: Context) -> Items:
             yield Completion(
                 read + ending, "binding", text, insert=f"{read}$0{ending}", snippet=True, rank=BEST, order=order
             )
-
-
-SUMS = ("sum", "prod", "mean", "logsumexp", "max", "min")
-"""Functions over the elements of a comprehension."""
 
 
 def _index_of(known: Mapping[str, Known], indices: Sequence[tuple[str, str]], over: str | None) -> str | None:
@@ -275,6 +432,8 @@ def _lexed(text: str) -> Sequence[Token]:
 
 def binders(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     """`i : I` in brackets or behind `for`."""
+    depth = 0
     for name, colon, over in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if name.kind == over.kind == "NAME" and colon.kind == "COLON":
+        depth += (name.kind in OPENERS) - (name.kind in CLOSERS.values())
+        if depth and name.kind == over.kind == "NAME" and colon.kind == "COLON":
             yield name.text, over.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import types_of
 from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.lines import lines_of, unread
 from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
 from qvr_core.ide.completion.supports import FITS, NEVER, fit_at
 from qvr_core.ide.completion.typing import fits
@@ -112,6 +114,19 @@ def readers_of(snapshot: Snapshot, name: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def used_elsewhere(snapshot: Snapshot, own: str) -> frozenset[str]:
+    """The top-level names that other statements than that of `own` use; in a file of many names none is known to be."""
+    if partial_answer(snapshot):
+        return frozenset()
+    found: set[str] = set()
+    for statement in snapshot.statements:
+        declared = {name.text for name in statement.header.unit.declares}
+        if own not in declared and statement.header.unit.keyword not in ("import", "from"):
+            used = {name.text for line in units_of(statement) for name in names_of(line.unit)}
+            found |= used - declared
+    return frozenset(found)
+
+
 def objects_offered(snapshot: Snapshot, place: Context, last: Collection[str] = ()) -> Items:
     """The objects of the file; those that are seldom meant come behind all else."""
     own = place.tokens[1].text if place.keyword == "object" and len(place.tokens) > 1 else ""
@@ -135,11 +150,15 @@ def arrows_offered(
     names: Iterable[tuple[str, Declared]],
     given: Space | None,
     accepts: Callable[[Arrow | Program], bool] = lambda arrow: True,
+    *,
+    only: bool = False,
 ) -> Items:
-    """Arrows by name; those that fit come first."""
+    """Arrows by name; those that fit come first, or they `only`: a cell of unknown type may fit."""
     for name, held in names:
         detail = declaration_detail(snapshot, name)
         arrow = arrow_of(snapshot, name)
+        if only and arrow is not None and not accepts(arrow):
+            continue
         fitting = arrow is not None and accepts(arrow) and (given is None or fits(given, arrow.domain.space))
         yield Completion(name, held.kind, detail, prose(Comment(held.doc)), rank=BEST if fitting else OTHER)
         node = snapshot.node(name)
@@ -210,9 +229,15 @@ def values_offered(snapshot: Snapshot, place: Context) -> Items:
         own = place.statement.header.unit.declares if place.statement is not None else ()
         programs = [program for name in own if (program := model_of(snapshot).programs.get(name.text)) is not None]
     else:
-        programs = list(snapshot.model.programs.values())
+        here = likely.program_at(snapshot, place)
+        programs = [here] if here is not None else list(snapshot.model.programs.values())
+    sets = {name.lower() for name in model_of(snapshot).objects}
     for item in (item for program in programs for item in program.data):
         yield Completion(item.name, "data", "data, supplied at run time", rank=GOOD)
+    known = {item.name for program in programs for item in program.data}
+    for column, file in place.columns.items():
+        if column not in known and column.lower() not in sets:  # a column by the name of a set names its elements
+            yield Completion(column, "data", f"a column of {file}", rank=BEST, order=1)
 
 
 def bound_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -230,14 +255,33 @@ def bound_offered(snapshot: Snapshot, place: Context) -> Items:
             yield Completion(name, binding_kind(occurrence), detail, rank=BEST, order=word in ("data", "observe"))
 
 
+def returned_offered(snapshot: Snapshot, place: Context) -> Items:
+    """What a program may give: first what it computes and no line reads, then its outcome and its latents."""
+    lines = lines_of(place)
+    loose = unread(lines, returned=False)
+    places = {name: at for at, name in enumerate(name for line in lines for name in line.binds)}
+    words = {name: line.word for line in lines for name in line.binds}
+    for item in bound_offered(snapshot, place):
+        word = words.get(item.label, "")
+        kind = 0 if word == "let" and item.label in loose else 1 if word in ("observe", "predict") else 2
+        if kind == 1 and not any(one.word == "observe" and item.label in one.binds for one in lines):
+            kind = 2
+        given = 4 if word == "data" else kind if word not in ("", "score") else 3
+        yield replace(item, order=given * MANY + places.get(item.label, 0))
+
+
 def unobserved_offered(snapshot: Snapshot, place: Context) -> Items:
     """The declared data that no step observes yet: first what is no index, what no step reads, what is declared last,
     for most people write the outcome behind its predictors."""
     program = likely.program_at(snapshot, place)
+    read = _read(place)
+    yield from (
+        Completion(column, "data", f"a column of {file}", rank=BEST, order=column in read)
+        for column, file in place.columns.items()
+    )
     if program is None:
         return
     observed = {site.name for site in sites(program.steps, ObserveModel)}
-    read = _read(place)
     for at, item in enumerate(program.data):
         if item.declared and item.name not in observed:
             text = data_text(item.type, item.numbers)

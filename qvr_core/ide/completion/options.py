@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.guides import models_offered
-from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, Items, objects_offered, values_offered
+from qvr_core.ide.completion.lines import own_names
+from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, Items, objects_offered
 from qvr_core.ide.completion.typing import role_joins, space_of_text
 from qvr_core.ide.language_words import option_text
 from qvr_core.ide.names import VALUE_OPTIONS
@@ -26,8 +28,11 @@ from qvr_core.semantics.language.options import (
     WORDS,
 )
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
+from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.model.arrows import Embed, LinearMap
-from qvr_core.semantics.types.spaces import Space
+from qvr_core.semantics.types.model.steps import ObserveModel
+from qvr_core.semantics.types.spaces import Finite, Space
+from qvr_core.semantics.types.walk import sites
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -40,12 +45,15 @@ def options_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
         yield from option_values(snapshot, place, since[0].text)
         return
     if bracket.kind == "BOUNDS" or place.keyword == "object":
-        yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in ("low", "high"))
+        yield from bounds_offered()
         return
     given = {token.text for token in place.tokens[bracket.start :] if token.kind == "NAME"}
     if place.start == "step":
         keys = [key for key in STEP_KEYS.get(place.keyword, ()) if _may_stand(snapshot, place, key)]
         first = likely.OPTIONS.get(place.keyword, ())
+        family = FAMILIES.get(_drawn_from(place))
+        if family is not None and family.event:
+            first = ("over", *first)
         for key in keys:
             if key not in given:
                 offered = option_offered(key, key if key in FLAGS else f"{key}=", MEANINGS[key])
@@ -63,9 +71,18 @@ def options_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
         yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
 
 
+def bounds_offered() -> Items:
+    """`low=` and `high=` of a space."""
+    for order, key in enumerate(("low", "high")):
+        yield replace(option_offered(key, f"{key}=", MEANINGS[key]), order=order)
+
+
 def _may_stand(snapshot: Snapshot, place: Context, key: str) -> bool:
     """False for the option of a guide elsewhere, and for lengths where none of the declared data are counts."""
     program = likely.program_at(snapshot, place)
+    family = FAMILIES.get(_drawn_from(place))
+    if family is not None and key in ("noncentred", "sum_to_zero") and not family.noncentred:
+        return False
     if program is None:
         return True
     if key == "auxiliary":
@@ -74,6 +91,11 @@ def _may_stand(snapshot: Snapshot, place: Context, key: str) -> bool:
     undeclared = len(declared) < len(program.data) or any(each.name for each in program.inputs)
     counts = any(item.numbers == "count" for item in declared)
     return key != "lengths" or not declared or undeclared or counts
+
+
+def _drawn_from(place: Context) -> str:
+    """The family behind the `<-` of the line at a cursor."""
+    return next((name.text for draw, name in pairwise(place.tokens) if draw.kind == "DRAW"), "")
 
 
 def _option_matters(snapshot: Snapshot, place: Context, key: str, given: set[str]) -> bool:
@@ -109,11 +131,12 @@ def option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
     if key == "role":
         sides = sides_of(snapshot, place)
         for role in ROLES.values():
-            rank = BEST if role_joins(role.name, *sides) else OTHER
-            yield Completion(role.name, "enum", role.summary, prose(role.between), rank=rank)
+            if role_joins(role.name, *sides):
+                order = likely.order(role.name, likely.ROLES)
+                yield Completion(role.name, "enum", role.summary, prose(role.between), rank=BEST, order=order)
         return
     if place.start == "step" and key in VALUE_OPTIONS:
-        yield from values_offered(snapshot, place)
+        yield from _columns_for(snapshot, place, key)
         return
     if place.start == "step" and key in OBJECT_KEYS:
         yield from objects_offered(snapshot, place)
@@ -132,6 +155,24 @@ def option_values(snapshot: Snapshot, place: Context, key: str) -> Items:
                     yield Completion(name, "function", detail, rank=BEST)
         words = ("true", "false") if spec.kind == "flag" else spec.words
     yield from (Completion(word, "enum", rank=BEST) for word in words)
+
+
+def _columns_for(snapshot: Snapshot, place: Context, key: str) -> Items:
+    """The data that an option may name: truths for censoring and masks, counts for lengths, numbers for limits."""
+    program = likely.program_at(snapshot, place)
+    if program is None:
+        return
+    observed = {site.name for site in sites(program.steps, ObserveModel)} | {*place.columns, *own_names(place)}
+    truths = key.endswith("censored") or key == "mask"
+    wanted = "bool" if truths else "count" if key == "lengths" else ""
+    for item in program.data:
+        if item.name in observed:
+            continue
+        fits = item.numbers == wanted and not isinstance(item.type.space, Finite if not truths else ())
+        text = data_text(item.type, item.numbers) if item.declared else "data, supplied at run time"
+        yield Completion(item.name, "data", text, rank=BEST if fits or not item.declared else OTHER)
+    for column, file in place.columns.items():
+        yield Completion(column, "data", f"a column of {file}", rank=GOOD)
 
 
 def role_at(place: Context) -> str:

@@ -110,6 +110,10 @@ FINITE_SIDES = {
 ONE_SPACE = frozenset(("norm", "dropout", "attention", "position"))
 
 
+def _is_bounded(space: Space) -> bool:
+    return isinstance(space, Real) and space.low is not None and space.high is not None
+
+
 def role_joins(role: str, domain: Space | None, codomain: Space | None) -> bool:
     """Whether a role may stand between two spaces; an unknown one counts as fitting."""
     wanted = FINITE_SIDES.get(role)
@@ -117,5 +121,7 @@ def role_joins(role: str, domain: Space | None, codomain: Space | None) -> bool:
         return True
     sides = [item_of(domain), item_of(codomain)]
     if any(is_finite(side) != finite for side, finite in zip(sides, wanted, strict=True)):
+        return False
+    if role == "discretize" and not _is_bounded(sides[0]):
         return False
     return role not in ONE_SPACE or fits(domain, codomain)

@@ -131,8 +131,8 @@ NEGATIVE_BINOMIAL = RuntimeFamily(
         (TOTAL, SUCCESS),
         COUNT,
         "discrete",
-        "an overdispersed count: successes of probability probs before total failures; its variance is "
-        "mean + dispersion · mean²",
+        "a count of mean total · probs / (1 − probs) that varies more than a Poisson: its variance is mean + mean² / "
+        "total",
     ),
     negative_binomial_log_prob,
     draw=negative_binomial_draw,

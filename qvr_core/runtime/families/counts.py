@@ -34,7 +34,7 @@ def bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
 
 
 BERNOULLI = RuntimeFamily(
-    Family("Bernoulli", (PROBS,), Support("finite", 0.0, 1.0), "discrete", "0 or 1"),
+    Family("Bernoulli", (PROBS,), Support("finite", 0.0, 1.0), "discrete", "1 with probability probs, else 0"),
     bernoulli_log_prob,
     draw=bernoulli_draw,
     reparameterised=False,

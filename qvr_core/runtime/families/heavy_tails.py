@@ -41,7 +41,13 @@ def half_cauchy_quantile(lower: Tensor, upper: Tensor, scale: Tensor) -> Tensor:
 
 
 HALF_CAUCHY = RuntimeFamily(
-    Family("HalfCauchy", (SCALE,), POSITIVE, "uniform", "absolute value of a centred Cauchy"),
+    Family(
+        "HalfCauchy",
+        (SCALE,),
+        POSITIVE,
+        "uniform",
+        "above 0, with a heavy tail: the absolute value of a Cauchy around 0; half of it lies below scale",
+    ),
     half_cauchy_log_prob,
     half_cauchy_transform,
     tails=half_cauchy_tails,

@@ -148,7 +148,13 @@ def half_normal_quantile(lower: Tensor, upper: Tensor, scale: Tensor) -> Tensor:
 
 
 HALF_NORMAL = RuntimeFamily(
-    Family("HalfNormal", (SCALE,), POSITIVE, "uniform", "absolute value of a centred Normal"),
+    Family(
+        "HalfNormal",
+        (SCALE,),
+        POSITIVE,
+        "uniform",
+        "above 0 and most often near 0: the absolute value of a Normal around 0 with standard deviation scale",
+    ),
     half_normal_log_prob,
     half_normal_transform,
     tails=half_normal_tails,

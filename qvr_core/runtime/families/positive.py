@@ -54,7 +54,7 @@ GAMMA = RuntimeFamily(
         (positive_parameter("concentration", "alpha", "shape"), positive_parameter("rate", "beta")),
         POSITIVE,
         "value",
-        "mean concentration / rate",
+        "a positive number with mean concentration / rate and variance concentration / rate²",
         open=True,
     ),
     gamma_log_prob,

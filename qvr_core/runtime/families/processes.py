@@ -132,7 +132,7 @@ ICAR = RuntimeFamily(
         (Parameter("edges", "matrix", "natural", raw="none", apart=True),),
         REAL,
         "normal",
-        "areas like their neighbours, summing to 0; edges are pairs of areas, numbered from 0",
+        "a number for each area, like its neighbours', summing to 0; edges are pairs of areas, numbered from 0",
         event=1,
         step_only=True,
     ),

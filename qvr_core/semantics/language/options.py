@@ -57,6 +57,17 @@ MEANINGS_OF_STEPS: Mapping[tuple[str, str], str] = {
 """The same where it depends on the word of the step."""
 
 
+WORD_MEANINGS: Mapping[tuple[str, str], str] = {
+    ("missing", "impute"): "each cell without a value is estimated with the rest, a latent under the name of the step "
+    "(discrete ones are summed out).",
+    ("missing", "drop"): "cells without a value do not count.",
+    ("param_source", "mlp"): "two hidden layers with tanh.",
+    ("param_source", "linear"): "one linear map, without hidden layers.",
+    ("rest", "mean_field"): "latents that the guide does not draw have independent Normals.",
+}
+"""What the words mean that an option takes, by its key and the word."""
+
+
 def meaning(key: str, step: str) -> str:
     """What an option does on a step."""
     return MEANINGS_OF_STEPS.get((step, key), MEANINGS[key])

@@ -75,8 +75,10 @@ def test_statements_at_the_beginning_of_a_line() -> None:
 
 def test_steps_inside_a_program() -> None:
     text = LM + "program lm : Token -> Token\n    sample h <- backbone\n    $0\n"
-    steps = {"data", "param", "sample", "observe", "predict", "marginalize", "let", "score", "return"}
+    steps = {"data", "sample", "observe", "predict", "marginalize", "let", "score", "return"}
     assert set(labels(text)) == steps
+    guide = text.replace("program lm : Token -> Token", "program g : Token -> Token [guide=lm]")
+    assert "param" in labels(LM + PROGRAM + guide.removeprefix(LM))
 
 
 def test_after_the_arrow_of_a_draw_arrows_and_families_with_their_arguments() -> None:
@@ -132,9 +134,12 @@ def test_draws_have_the_arguments_that_fit() -> None:
 
 def test_roles_that_join_the_two_spaces_come_first() -> None:
     assert labels(LM + "morphism m : Token -> Hidden [role=$0]\n", 2) == ["embed", "kernel"]
-    assert labels(LM + "morphism m : Hidden -> Hidden [role=$0]\n", 6) == [
-        "attention", "dropout", "kernel", "linear", "norm", "position",
+    assert labels(LM + "morphism m : Hidden -> Hidden [role=$0]\n") == [
+        "kernel", "linear", "norm", "attention", "position", "dropout",
     ]  # fmt: skip
+    unit = LM + "object Unit : Real 1 [low=0.0, high=1.0]\n"
+    assert "discretize" in labels(unit + "morphism m : Unit -> FinSet 4 [role=$0]\n")
+    assert "discretize" not in labels(unit + "morphism m : Hidden -> FinSet 4 [role=$0]\n")
 
 
 def test_a_head_is_tied_to_what_has_a_matrix() -> None:
