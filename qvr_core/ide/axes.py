@@ -136,11 +136,17 @@ def axes_of_type(kind: ValueType) -> Known:
     return axes, type_text(kind), kind.space.nominal if isinstance(kind.space, Finite) else None
 
 
+def _is_matrix(site: Site, name: str) -> bool:
+    space = next((space.space for bound, space in site.bound if bound == name), None)
+    return isinstance(space, Constrained) and space.kind in ("CholeskyFactor", "Covariance", "Correlation")
+
+
 def _axes_of_site(site: Site, name: str) -> Known:
     plate = plate_of(site)
     spaces = (
         *(factors_of(plate.space) if plate is not None else ()),
         *(() if site.over is None else (site.over.space,)),
+        *(() if site.over is None or not _is_matrix(site, name) else (site.over.space,)),
     )
     axes = tuple(space.nominal if isinstance(space, Finite) else None for space in spaces)
     element = next((space.space for bound, space in site.bound if bound == name), None)

@@ -17,7 +17,7 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, SampleModel
-from qvr_core.semantics.types.spaces import REAL_LINE, Constrained, Real, Space, item_of
+from qvr_core.semantics.types.spaces import REAL_LINE, Constrained, Real, Space, item_of, width
 from qvr_core.semantics.types.walk import all_steps
 
 if TYPE_CHECKING:
@@ -59,8 +59,18 @@ def _named(parameter: Parameter, key: str) -> Parameter | None:
     return None if constraint is None else replace(parameter, name=key, constraint=constraint)
 
 
+def lets_of_unknown_shape(snapshot: Snapshot, place: Context) -> frozenset[str]:
+    """What is computed and may be a vector: its data say so."""
+    program = program_at(snapshot, place)
+    steps = all_steps(program.steps) if program is not None else ()
+    lets = ((step, name) for step in steps if isinstance(step, LetModel) for name in step.names)
+    return frozenset(name for step, name in lets if (kind := let_type(step, name)).space is None and not kind.indexed)
+
+
 def _may_be(space: Space, constraint: str) -> bool:
     match item_of(space):
+        case Real() as real if width(real) != 1:
+            return constraint in ("ordered", "simplex", "positive vector")
         case Real(low=low, high=high):
             above = low is not None and low >= 0
             match constraint:

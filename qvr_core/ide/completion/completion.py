@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion import likely
-from qvr_core.ide.completion.arguments import fitting_first, parameter_at
+from qvr_core.ide.completion.arguments import fitting_first, lets_of_unknown_shape, parameter_at
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.draws import (
     arguments_of_arrow,
+    called_with_what_fits,
     draws_offered,
     given_by_left,
     item_of_cell,
@@ -26,13 +27,10 @@ from qvr_core.ide.completion.indexing import (
     axis_of,
     binders_offered,
     compared_offered,
-    earlier_offered,
     indexed_name,
     indexed_offered,
     indices_offered,
-    looked_up_offered,
     over_offered,
-    rows_offered,
     set_binders_offered,
     sets_of_index,
     summed_offered,
@@ -63,6 +61,7 @@ from qvr_core.ide.completion.offers import (
 )
 from qvr_core.ide.completion.options import bounds_offered, options_offered, role_at, sides_of
 from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_of_object
+from qvr_core.ide.completion.rows import earlier_offered, looked_up_offered, products_offered, rows_offered
 from qvr_core.ide.completion.sets import data_offered, header_offered, summed_over
 from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of
@@ -402,9 +401,10 @@ def _argument(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
         return
     rows = list(in_a_formula(snapshot, place, rows_offered(snapshot, place, parameter), parameter.rank))
     yield from rows
+    unknown = lets_of_unknown_shape(snapshot, place)
     for item in _arithmetic(snapshot, place, parameter.rank):
         fitting = next(iter(fitting_first(snapshot, place, bracket, (item,))))
-        number = item.kind in VALUES and fitting.order == item.order
+        number = item.kind in VALUES and fitting.order == item.order and item.label not in unknown
         yield replace(item, rank=LAST, order=FIRST) if number else fitting
 
 
@@ -430,10 +430,8 @@ def _arithmetic(snapshot: Snapshot, place: Context, rank: int = 0) -> Items:
     owners = () if place.statement is None else place.statement.header.unit.declares
     own = {name.text for name in owners} if place.start == "step" else set[str]()
     names = [(name, held) for name, held in arrow_names(snapshot, place) if name not in own]
-    yield from (
-        replace(item, rank=OTHER, order=LATER)
-        for item in arrows_offered(snapshot, names, None, lambda arrow: arrow.sort is not Sort.SAMPLED, only=True)
-    )
+    for item in arrows_offered(snapshot, names, None, lambda arrow: arrow.sort is not Sort.SAMPLED, only=True):
+        yield called_with_what_fits(snapshot, place, replace(item, rank=OTHER, order=LATER))
     yield from functions_offered(snapshot)
 
 
@@ -445,6 +443,7 @@ def _values(snapshot: Snapshot, place: Context) -> Items:
     indexed = {item.label.partition("[")[0]: item for item in indexed_offered(snapshot, place)}
     yield from compared_offered(snapshot, place)
     yield from summed_offered(snapshot, place)
+    yield from products_offered(snapshot, place)
     yield from earlier_offered(snapshot, place)
     yield from looked_up_offered(snapshot, place)
     yield from indexed.values()

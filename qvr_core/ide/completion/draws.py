@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import let_type, types_of
 from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.likely import program_at
 from qvr_core.ide.completion.lines import lines_of
-from qvr_core.ide.completion.offers import BEST, GOOD, MANY, OTHER, PLAIN, Items, arrow_names
+from qvr_core.ide.completion.offers import BEST, GOOD, MANY, OTHER, PLAIN, Items, arrow_names, used_elsewhere
 from qvr_core.ide.completion.supports import ascribed_at
 from qvr_core.ide.completion.typing import codomain_of_text, fits
 from qvr_core.ide.outline import declaration_detail
@@ -53,6 +55,21 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
             lands = ascribed is not None and fits(arrow.codomain.space, ascribed)
             rank, insert = BEST if lands else PLAIN, f"{name}({_placeholders(_words(arrow, len(wanted)))})"
         yield Completion(name, held.kind, detail, prose(Comment(held.doc)), insert, snippet="$" in insert, rank=rank)
+
+
+def called_with_what_fits(snapshot: Snapshot, place: Context, item: Completion) -> Completion:
+    """An arrow in a formula: as a call with the values that fit it, where nothing else of the file uses it first."""
+    arrow, program = arrow_of(snapshot, item.label), program_at(snapshot, place)
+    if arrow is None or program is None or not program.inputs:
+        return item
+    values = list(values_above(snapshot, program, place.line))
+    chosen = chosen_values(factors_of(arrow.domain.space), values)
+    if chosen is None:
+        return item
+    insert = f"{item.label}({_placeholders(chosen)})"
+    fresh = item.label not in used_elsewhere(snapshot, program.name)
+    rank, order = (BEST, -(10**6)) if fresh else (item.rank, item.order)
+    return replace(item, insert=insert, snippet=True, rank=rank, order=order)
 
 
 def _is_a_model(program: Program) -> bool:

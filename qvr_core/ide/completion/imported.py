@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Context, before_prefix
-from qvr_core.ide.completion.offers import BEST, GOOD, PLAIN, Items, used_elsewhere
+from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, PLAIN, Items, used_elsewhere
 from qvr_core.ide.imports.homes import Home, home_of
 from qvr_core.ide.imports.hover import written
 from qvr_core.ide.prose import Comment, prose
@@ -116,7 +116,8 @@ def imported_offered(snapshot: Snapshot, place: Context) -> Items:
         return
     # what is imported and not used yet was brought for the line that is being written
     used = used_elsewhere(snapshot, "") if place.start == "statement" and kinds != OBJECTS else None
-    for item in _named(snapshot, "", kinds, BEST if kinds == OBJECTS else GOOD):
+    rank = BEST if kinds == OBJECTS else GOOD if place.start == "statement" else OTHER
+    for item in _named(snapshot, "", kinds, rank):
         fresh = used is not None and item.label not in used and place.last is not None and place.last.text != ">>"
         yield replace(item, rank=BEST, order=-3) if fresh else item
     for each in snapshot.table.imports:

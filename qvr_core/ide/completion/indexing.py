@@ -10,12 +10,11 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import Axes, Known, axes_of, axes_of_type
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.likely import program_at
-from qvr_core.ide.completion.lines import SUMS, in_order, lagged, lines_of, own_names, pending_indices
+from qvr_core.ide.completion.lines import SUMS, own_names, pending_indices
 from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, PLAIN, Items, objects_offered
 from qvr_core.ide.completion.sets import in_this_order, likely_sets
 from qvr_core.ide.names import names_of
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.types.model.steps import ObserveModel, SampleModel
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real, factors_of, width
 from qvr_core.semantics.types.walk import sites
@@ -238,90 +237,28 @@ def indexed_offered(snapshot: Snapshot, place: Context) -> Items:
     own = own_names(place)
     known = {name: held for name, held in everything.items() if name not in own}
     observed = observed_names(snapshot, place)
+    written = _labels_here(snapshot, place)
     for name, (axes, text, element) in known.items():
-        chosen = [_index_of(known, indices, over) for over in axes]
+        chosen = [index_of(known, indices, over) or written.get(over or "") for over in axes]
         # one index for two axes reads the diagonal, which is seldom meant
-        if chosen and all(chosen) and len(set(chosen)) == len(chosen):
-            written = f"{name}[{', '.join(filter(None, chosen))}]"
+        moving = [one for one in chosen if one not in written.values()]
+        if chosen and all(chosen) and len(set(moving)) == len(moving):
+            label = f"{name}[{', '.join(filter(None, chosen))}]"
             # what is observed is seldom read, and what is an element of a set is no number
             rank = OTHER if name in observed or element is not None else BEST
-            yield Completion(written, "data" if name in observed else "binding", text, rank=rank, order=-1)
+            yield Completion(label, "data" if name in observed else "binding", text, rank=rank, order=-1)
 
 
-def looked_up_offered(snapshot: Snapshot, place: Context) -> Items:
-    """`ability[student]` where no data are declared: a value of a set, at the column that names its elements."""
-    columns = {column.lower(): column for column in place.columns}
-    program = program_at(snapshot, place)
-    rows = program.declared_domain.written if program is not None else ""
-    for name, (axes, text, _) in axes_at(snapshot, place).items() if columns else ():
-        over = axes[0] if len(axes) == 1 else None
-        if over is not None and over != rows and over.lower() in columns:
-            yield Completion(f"{name}[{columns[over.lower()]}]", "binding", text, rank=BEST, order=-1)
-
-
-def earlier_offered(snapshot: Snapshot, place: Context) -> Items:
-    """In a line that already reads earlier elements: `level[t - 1]` of its own names, and of others so read."""
-    own, last = own_names(place), last_binder(place)
-    if not last or not in_order(place):
-        return
-    over = dict(running(place)).get(last)
-    past = lagged(lines_of(place), place)
-    known = axes_at(snapshot, place)
-    for name in dict.fromkeys((*own, *past)):
-        axes, text, element = known.get(name, NO_AXES)
-        if element is None and (axes == (over,) or (not axes and name in own)):
-            yield Completion(f"{name}[{last} - 1]", "binding", text, rank=BEST, order=-2)
-
-
-def rows_offered(snapshot: Snapshot, place: Context, parameter: Parameter) -> Items:
-    """For an argument that is a vector or a matrix: values at the indices in sight but for their last axes, which are
-    the argument's: `phi[z[i]]`, and `P[z[t - 1]]` of the line's own z."""
-    everything = axes_at(snapshot, place)
-    own = own_names(place)
-    known = {name: held for name, held in everything.items() if name not in own}
-    element = _element_of(snapshot, place, own, everything)
-    indices = tuple(running(place))
-    numbers = _drawn_one_by_one(snapshot, place)
-    chained = _own_before(place, everything) if place.keyword in ("marginalize", "sample") else {}
-    for name, (axes, text, inside) in known.items():
-        split = len(axes) - parameter.rank
-        if split < 0 or inside is not None or None in axes:
-            continue
-        if parameter.rank == 1 and element is not None and axes[-1] != element:
-            continue
-        if parameter.constraint == "simplex" and name in numbers:
-            continue
-        chosen = [chained.get(over or "") or _index_of(known, indices, over) for over in axes[:split]]
-        if all(chosen):
-            written = f"{name}[{', '.join(filter(None, chosen))}]" if chosen else name
-            yield Completion(written, "binding", text, rank=BEST, order=-5)
-
-
-def _drawn_one_by_one(snapshot: Snapshot, place: Context) -> frozenset[str]:
-    """The latents that are a number for each element of a set: no row of them is one draw."""
-    program = program_at(snapshot, place)
-    draws = sites(program.steps, SampleModel) if program is not None else ()
-    return frozenset(site.name for site in draws if site.over is None)
-
-
-def _element_of(snapshot: Snapshot, place: Context, own: Sequence[str], known: Mapping[str, Known]) -> str | None:
-    """The set that what the line at a cursor draws is an element of."""
-    program = program_at(snapshot, place)
-    for item in program.data if program is not None else ():
-        if item.name in own and isinstance(item.type.space, Finite):
-            return item.type.space.nominal
-    return next((known[name][2] for name in own if name in known), None)
-
-
-def _own_before(place: Context, known: Mapping[str, Known]) -> dict[str, str]:
-    """`z[t - 1]` by the set that its elements are of, of the names that the line at a cursor draws in order."""
-    opened = next((at for at, token in enumerate(place.tokens) if token.kind == "DRAW"), 0)
-    named = [name for name, _ in binders(place.tokens[:opened])]
-    if not named:
-        return {}
-    at = ", ".join([*named[:-1], f"{named[-1]} - 1"])
-    held = {name: known.get(name, NO_AXES)[2] for name in own_names(place)}
-    return {over: f"{name}[{at}]" for name, over in held.items() if over is not None}
+def _labels_here(snapshot: Snapshot, place: Context) -> dict[str, str]:
+    """For each set with labels the last one at which the line at a cursor has read something."""
+    used = [token.text.strip('"') for token in place.tokens[1:] if token.kind in ("NAME", "STRING")]
+    found: dict[str, str] = {}
+    for name, held in model_of(snapshot).objects.items():
+        labels = (held.space.space.labels or ()) if isinstance(held.space.space, Finite) else ()
+        last = next((one for one in reversed(used) if one in labels), None)
+        if last is not None:
+            found[name] = last if last.isidentifier() else f'"{last}"'
+    return found
 
 
 def summed_offered(snapshot: Snapshot, place: Context) -> Items:
@@ -338,7 +275,7 @@ def summed_offered(snapshot: Snapshot, place: Context) -> Items:
     for name, (axes, text, element) in known.items():
         if name in (*own, *observed) or element is not None or not axes or None in axes:
             continue
-        chosen = [_index_of(known, indices, over) for over in axes[:-1]]
+        chosen = [index_of(known, indices, over) for over in axes[:-1]]
         if not all(chosen):
             continue
         taken = {index for index, _ in indices}
@@ -354,7 +291,7 @@ def summed_offered(snapshot: Snapshot, place: Context) -> Items:
             )
 
 
-def _index_of(known: Mapping[str, Known], indices: Sequence[tuple[str, str]], over: str | None) -> str | None:
+def index_of(known: Mapping[str, Known], indices: Sequence[tuple[str, str]], over: str | None) -> str | None:
     """What stands for an element of a set: an index that runs over it, else a value that is one of its elements."""
     own = next((index for index, of in indices if of == over), None)
     return own or next((value for value, _ in gathers(known, indices, over)), None)

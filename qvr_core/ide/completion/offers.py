@@ -11,7 +11,7 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import types_of
 from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context
-from qvr_core.ide.completion.lines import lines_of, unread
+from qvr_core.ide.completion.lines import lines_of, own_names, unread
 from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
 from qvr_core.ide.completion.supports import FITS, NEVER, fit_at
 from qvr_core.ide.completion.typing import fits
@@ -129,9 +129,9 @@ def used_elsewhere(snapshot: Snapshot, own: str) -> frozenset[str]:
 
 def objects_offered(snapshot: Snapshot, place: Context, last: Collection[str] = ()) -> Items:
     """The objects of the file; those that are seldom meant come behind all else."""
-    own = place.tokens[1].text if place.keyword == "object" and len(place.tokens) > 1 else ""
+    own = own_names(place) if place.keyword == "object" else ()
     for name, held in _names(snapshot, place):
-        if held.kind == "object" and name != own:
+        if held.kind == "object" and name not in own:
             detail = declaration_detail(snapshot, name)
             yield Completion(name, "object", detail, prose(Comment(held.doc)), rank=OTHER if name in last else BEST)
 
@@ -231,8 +231,11 @@ def values_offered(snapshot: Snapshot, place: Context) -> Items:
     else:
         here = likely.program_at(snapshot, place)
         programs = [here] if here is not None else list(snapshot.model.programs.values())
-    sets = {name.lower() for name in model_of(snapshot).objects}
-    for item in (item for program in programs for item in program.data):
+    objects = model_of(snapshot).objects
+    sets = {name.lower() for name in objects}
+    spaces = (held.space.space for held in objects.values())
+    labels = {label for space in spaces if isinstance(space, Finite) for label in space.labels or ()}
+    for item in (item for program in programs for item in program.data if item.declared or item.name not in labels):
         yield Completion(item.name, "data", "data, supplied at run time", rank=GOOD)
     known = {item.name for program in programs for item in program.data}
     for column, file in place.columns.items():

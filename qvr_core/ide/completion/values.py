@@ -55,8 +55,8 @@ def in_a_formula(
             continue
         # a let that nothing reads yet was written for this line, or for one below
         late = 500 * (name in after) + 400 * (name in here) + 200 * (name not in fresh)
-        if name in fresh and name in lets:
-            late -= 300
+        if name in lets and name not in here:
+            late -= 300  # what is computed is read rather than what it is made of
         late = late - keyed.get(name, 0) if not lag else min(late, 0)
         order = item.order * STEP + late + min(places.get(name, 0), 190)
         outcome = name in outcomes and name not in past and place.keyword != "score"

@@ -51,6 +51,11 @@ def labels(text: str) -> list[str]:
         ("transformer_lm", "let backbone", "let backbone = tok_embed >> place >> ", "stack(block, n)"),
         ("grammar", "let chart", "    let chart = parse(", "english"),
         ("mogrifier_rlstm_lm", "observe next_token", "    observe next_token : Token <- lm_head(", "h"),
+        ("lstm_lm", "let h", "    let h = ", "backbone"),
+        ("ordinal_ratings", "observe rating", "    observe rating : Employee <- OrderedLogistic(by_effort * effort, ",
+         "cuts"),
+        ("statistics/horseshoe", "observe tonnes", "    observe tonnes[i : Plant] <- Normal(intercept + ",
+         "sum(beta[g] * x[i, g] for g : Gene)"),
         # priors
         ("statistics/stochastic_volatility", "sample persistence", "    sample persistence <- ", "Normal"),
         ("statistics/garch", "sample alpha", "    sample alpha <- ", "Beta"),
@@ -101,6 +106,17 @@ def test_an_outcome_and_a_whole_vector_stand_behind_everything() -> None:
     assert found.index("log_risk[d]") < found.index("exp") < found.index("farming")
     found = offered("statistics/gaussian_process", "let K", "    let K[s : Day, t : Day] = ")
     assert found.index("age[s]") < found.index("exp") < found.index("height[s]")
+
+
+def test_an_axis_without_an_index_is_read_at_the_label_that_the_line_has() -> None:
+    begun = "    let longer[b : Bird, k : Kind] = (found[b, length] - mu[k, length]) / "
+    found = offered("analyses/bills", "let longer", begun)
+    assert "T[length, length]" in found[:4] and "L[length, length]" not in found[:4]
+    begun = "    let u[s : Subject, e : Effect] = tau[e] * "
+    assert not {"L[e]", "intercept"} & set(offered("statistics/varying_slopes", "let u", begun))
+    assert not {"Hour", "Fix"} & set(
+        offered("statistics/hidden_markov_subjects", "object Elk", "object Elk, Hour, Fix : ")
+    )
 
 
 def test_data_that_earlier_lines_read_with_a_lag_are_offered_with_it() -> None:
