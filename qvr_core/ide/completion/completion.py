@@ -59,7 +59,14 @@ from qvr_core.ide.completion.offers import (
     used_elsewhere,
     values_offered,
 )
-from qvr_core.ide.completion.options import bounds_offered, options_offered, role_at, sides_of
+from qvr_core.ide.completion.options import (
+    attributes_of_rule,
+    bounds_offered,
+    in_attribute,
+    options_offered,
+    role_at,
+    sides_of,
+)
 from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_of_object
 from qvr_core.ide.completion.rows import earlier_offered, looked_up_offered, products_offered, rows_offered
 from qvr_core.ide.completion.sets import data_offered, header_offered, summed_over
@@ -121,6 +128,8 @@ def _items(snapshot: Snapshot, place: Context) -> Items:
         yield from _step(snapshot, place)
     elif place.start == "composition_rule":
         yield from rule_offered(snapshot, place)
+    elif place.start in ("deduction_item", "lexicon_entry") and in_attribute(place):
+        yield from attributes_of_rule()
     elif place.start in ("deduction_item", "lexicon_entry"):
         yield from terms_offered(place)
         yield from atoms_offered(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -67,7 +68,8 @@ def called_with_what_fits(snapshot: Snapshot, place: Context, item: Completion) 
     if chosen is None:
         return item
     insert = f"{item.label}({_placeholders(chosen)})"
-    fresh = item.label not in used_elsewhere(snapshot, program.name)
+    mentioned = (re.search(rf"\b{item.label}\b", line.text) for line in lines_of(place))
+    fresh = item.label not in used_elsewhere(snapshot, program.name) and not any(mentioned)
     rank, order = (BEST, -(10**6)) if fresh else (item.rank, item.order)
     return replace(item, insert=insert, snippet=True, rank=rank, order=order)
 

@@ -159,6 +159,8 @@ def _in_formulas(place: Context, name: str) -> str:
             match node:
                 case Binary(operator="-", left=Literal(value=value), right=right) if _is(right, name) and value == 1:
                     return "unit"
+                case Binary(operator="/", right=right) if _is(right, name):
+                    return "positive"
                 case ArithCall(func=func, args=(only, *_)) if func.text in ABOVE_0 and _is(only.value, name):
                     return "positive"
                 case _:

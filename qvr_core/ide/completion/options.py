@@ -22,8 +22,10 @@ from qvr_core.semantics.language.options import (
     DEDUCTION_KEYS,
     FLAGS,
     MEANINGS,
+    MEANINGS_OF_RULES,
     OBJECT_KEYS,
     PROGRAM_KEYS,
+    RULE_ATTRIBUTES,
     STEP_KEYS,
     WORDS,
 )
@@ -69,6 +71,19 @@ def options_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
             yield option_offered(key, f"{key}=[$0]" if listed else f"{key}=", MEANINGS[key], snippet=listed)
     elif place.keyword == "deduction":
         yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
+
+
+def in_attribute(place: Context) -> bool:
+    """Whether a cursor stands behind the `#[` of a rule or a lexicon entry."""
+    return place.text.rfind("#[") > place.text.rfind("]")
+
+
+def attributes_of_rule() -> Items:
+    """`learnable` and the other attributes of a rule or a lexicon entry."""
+    for order, key in enumerate(RULE_ATTRIBUTES):
+        insert = key if key in ("learnable", "bounded") else f"{key}="
+        detail = MEANINGS_OF_RULES.get(key, MEANINGS.get(key, ""))
+        yield replace(option_offered(key, insert, detail), order=order)
 
 
 def bounds_offered() -> Items:

@@ -44,6 +44,8 @@ def earlier_offered(snapshot: Snapshot, place: Context) -> Items:
     over = dict(running(place)).get(last)
     past = lagged(lines_of(place), place)
     known = axes_at(snapshot, place)
+    if place.keyword == "observe":
+        own = tuple(name for name in own if name in lagged((), place))
     for name in dict.fromkeys((*own, *past)):
         axes, text, element = known.get(name, NO_AXES)
         if element is None and (axes == (over,) or (not axes and name in own)):

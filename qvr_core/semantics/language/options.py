@@ -118,6 +118,11 @@ SEMIRINGS: Mapping[str, str] = {
     "Counting": "the number of derivations",
 }
 DEDUCTION_KEYS = ("semiring", "start", "depth", "tolerance", "max_iterations")
+MEANINGS_OF_RULES: Mapping[str, str] = {
+    "init": "Where the learned log-weight starts.",
+    "weight": "The log-weight of the rule or entry.",
+}
+"""What these attributes mean on a rule: on steps they mean something else."""
 RULE_ATTRIBUTES = ("learnable", "bounded", "init", "weight")
 
 WORDS: Mapping[str, tuple[str, ...]] = {

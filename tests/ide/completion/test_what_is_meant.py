@@ -60,6 +60,11 @@ def labels(text: str) -> list[str]:
         ("statistics/stochastic_volatility", "sample persistence", "    sample persistence <- ", "Normal"),
         ("statistics/garch", "sample alpha", "    sample alpha <- ", "Beta"),
         ("statistics/capture_recapture", "sample detection", "    sample detection <- ", "Beta"),
+        ("statistics/gaussian_process", "sample rho", "    sample rho <- ", "HalfNormal"),
+        ("grammar", "rule forward", "    rule forward : span(I, K, X) |- span(I, K, X) #[", "learnable"),
+        ("statistics/holt_winters", "observe sold",
+         "    observe sold[t : Quarter] <- Normal(level[t - 1] + season[t - 4], ", "sigma"),
+        ("variational_autoencoder", "score divergence", "    score divergence = sum(square(", "feature"),
         ("linear_regression", "sample sigma", "    sample sigma <- ", "HalfNormal"),
         ("linear_regression", "sample slope", "    sample slope <- Normal(", "0.0, 1.0"),
         # the line below
