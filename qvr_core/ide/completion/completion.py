@@ -31,6 +31,7 @@ from qvr_core.ide.completion.indexing import (
     indexed_offered,
     indices_offered,
     over_offered,
+    places_offered,
     set_binders_offered,
     sets_of_index,
     summed_offered,
@@ -341,9 +342,10 @@ def _step(snapshot: Snapshot, place: Context) -> Items:
         case _ if place.last is not None and place.last.kind == "FOR":
             yield from set_binders_offered(snapshot, place)
         case _ if bracket is not None and indexed_name(place, bracket) is not None:
-            own = list(indices_offered(snapshot, place, bracket))
+            places = list(places_offered(snapshot, place, bracket))
+            own = places or list(indices_offered(snapshot, place, bracket))
             yield from own
-            if not own or axis_of(snapshot, place, bracket) is None:
+            if not places and (not own or axis_of(snapshot, place, bracket) is None):
                 yield from (replace(item, rank=max(item.rank, PLAIN)) for item in _arithmetic(snapshot, place))
         case "let" | "score":
             if _seen(place, "EQUAL"):

@@ -48,8 +48,9 @@ def draws_offered(snapshot: Snapshot, place: Context) -> Items:
         detail = declaration_detail(snapshot, name)
         wanted = factors_of(arrow.domain.space)
         chosen = chosen_values(wanted, values)
+        elsewhere = ascribed is not None and not fits(arrow.codomain.space, ascribed)
         if chosen is not None:
-            rank, insert = BEST, f"{name}({_placeholders(chosen)})"
+            rank, insert = OTHER if elsewhere else BEST, f"{name}({_placeholders(chosen)})"
         elif given is not None and fits(given, arrow.domain.space):
             rank, insert = GOOD if values else BEST, name
         else:

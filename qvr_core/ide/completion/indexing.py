@@ -152,7 +152,6 @@ def indices_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
             if column.lower() == wanted.lower():
                 yield Completion(column, "data", f"a column of {file}", rank=BEST, order=-1)
     if wanted is None:
-        yield from _of_places(snapshot, place, name.text if name is not None else "", known, indices)
         return
     for looked_up, text in gathers(known, indices, wanted):
         yield Completion(looked_up, "data", text, rank=GOOD)
@@ -171,10 +170,12 @@ def _fresh_index(place: Context, wanted: str, taken: Sequence[str]) -> Items:
         yield Completion(letter, "parameter", detail, rank=BEST, order=-1)
 
 
-def _of_places(
-    snapshot: Snapshot, place: Context, name: str, known: Mapping[str, Known], indices: Sequence[tuple[str, str]]
-) -> Items:
+def places_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items:
     """Indices of a vector whose places no set names, `cuts : Ordered 3`: elements of sets of as many."""
+    indexed = indexed_name(place, bracket)
+    if indexed is None or bracket.since or axis_of(snapshot, place, bracket) is not None:
+        return
+    name, known, indices = indexed.text, axes_at(snapshot, place), tuple(running(place))
     program = program_at(snapshot, place)
     draws = [site for site in sites(program.steps, SampleModel)] if program is not None else []
     space = next((space.space for site in draws for bound, space in site.bound if bound == name), None)

@@ -61,6 +61,8 @@ def labels(text: str) -> list[str]:
         ("statistics/garch", "sample alpha", "    sample alpha <- ", "Beta"),
         ("statistics/capture_recapture", "sample detection", "    sample detection <- ", "Beta"),
         ("statistics/gaussian_process", "sample rho", "    sample rho <- ", "HalfNormal"),
+        ("seq2seq", "observe next_token", "    observe next_token : Target <- ", "lm_head"),
+        ("statistics/mixture", "observe wait", "        observe wait[i : Eruption] <- Normal(mu[", "kind[i]"),
         ("grammar", "rule forward", "    rule forward : span(I, K, X) |- span(I, K, X) #[", "learnable"),
         ("statistics/holt_winters", "observe sold",
          "    observe sold[t : Quarter] <- Normal(level[t - 1] + season[t - 4], ", "sigma"),
