@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
 
 from rich.live import Live
@@ -15,6 +15,7 @@ from rich.text import Text
 
 from qvr_core.cli.console import PlainConsole
 from qvr_core.cli.files import write_out
+from qvr_core.cli.written.chosen_rows import site_of
 from qvr_core.runs.record.protocol import (
     Accuracies,
     Cancelled,
@@ -28,6 +29,7 @@ from qvr_core.runs.record.protocol import (
     HeldOut,
     Job,
     Message,
+    PosteriorRow,
     Progress,
     Started,
 )
@@ -102,7 +104,7 @@ class Screen:
                 self._finished(event)
             case Cancelled():
                 if event.posterior:
-                    console().print(posterior_table(event))
+                    self._posterior(event)
                 again = f"qvr run {self.job.config.algorithm} --resume {self.job.run_id}"
                 advice = f"; go on with: {again}" if event.checkpoint is not None else ""
                 self.out.print(f"cancelled at step {event.step:,} after {event.seconds:.1f} s{advice}")
@@ -149,13 +151,21 @@ class Screen:
         if event.losses is not None and event.losses.first is not None and event.losses.mean_of_last is not None:
             self.out.print(f"loss {event.losses.first:.4f} → {event.losses.mean_of_last:.4f} (mean of the last steps)")
         if event.posterior:
-            console().print(posterior_table(event))
+            self._posterior(event)
         for line in check_lines(event.checks, self.job.path):
             self.out.print(line)
         why = f" ({event.reason})" if event.reason else ""
         count = len(event.warnings)
         warned = f", with {count} warning{'s' if count > 1 else ''} above" if count else ""
         self.out.print(f"finished {event.step:,} steps in {event.seconds:.1f} s{why}{warned}; {self.job.directory}")
+
+    def _posterior(self, event: Finished | Cancelled) -> None:
+        folded = folded_sites(event.posterior, self.job)
+        console().print(posterior_table(event, folded))
+        for name in folded:
+            asked = f"qvr summary {self.job.run_id} --vars {name}"
+            words = f"`{name}` is standardised and only computed with: {asked} lists it"
+            self.out.print(words, style="dim", markup=False)
 
     def _failed(self, event: Failed) -> None:
         self.err.print(f"failed: {event.message}", style="bold red", markup=False)
@@ -217,10 +227,38 @@ def check_lines(checks: Sequence[Check], path: str) -> Iterator[Text]:
         yield Text(f"{failed} of {every} checks{of} failed" if failed else f"all {every} checks{of} passed")
 
 
-def posterior_table(event: Finished | Cancelled) -> Table:
-    """Mean, sd, quantiles, R-hat and effective sample size of every scalar."""
+FEW = 4
+"""Rows of a standardised helper that are shown one by one."""
+
+
+def folded_sites(rows: Sequence[PosteriorRow], job: Job) -> Sequence[str]:
+    """Plates of standard Normals that only computed values read, such as the weights of a basis: nobody reads their
+    numbers, and they would push out those that are of interest."""
+    counts = Counter(site_of(row.name) for row in rows)
+    if max(counts.values(), default=0) <= FEW:
+        return ()
+    from qvr_core.runs.record.roles import standardised
+
+    helpers = standardised(job)
+    return [name for name, count in counts.items() if count > FEW and name in helpers]
+
+
+def posterior_table(event: Finished | Cancelled, folded: Collection[str] = ()) -> Table:
+    """Mean, sd, quantiles, R-hat and effective sample size of every scalar; of a folded site one row with how many its
+    numbers are, the largest R-hat and the least effective sample size."""
+    seen = set[str]()
     table = Table(Column("name", no_wrap=True), "mean", "sd", "5 %", "median", "95 %", "R-hat", "ESS")
     for row in event.posterior:
+        site = site_of(row.name)
+        if site in folded:
+            if site not in seen:
+                seen.add(site)
+                own = [one for one in event.posterior if site_of(one.name) == site]
+                worst = max((one.r_hat for one in own if one.r_hat is not None), default=None)
+                least = min((one.ess for one in own if one.ess is not None), default=None)
+                shown = ("" if worst is None else f"{worst:.4g}", "" if least is None else f"{least:.0f}")
+                table.add_row(Text(printable(f"{site}[…], {len(own)} numbers")), *[""] * 5, *shown)
+            continue
         numbers = (row.mean, row.sd, row.q05, row.median, row.q95, row.r_hat)
         ess = "" if row.ess is None else f"{row.ess:.0f}"
         # a label of a set is text from outside, and no markup

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from qvr_core import dsl
 from qvr_core.analysis import analyse
-from qvr_core.cli.display import posterior_table
+from qvr_core.cli.display import folded_sites, posterior_table
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.axes import axes_of
@@ -22,8 +22,9 @@ from qvr_core.runs.figures.posterior_table import table
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.exports import export_csv
-from qvr_core.runs.record.protocol import Finished, PosteriorRow
+from qvr_core.runs.record.protocol import Finished, Job, PosteriorRow
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.labelled.axes import site_axes
 from tests.runs.jobs import make_job
@@ -98,6 +99,37 @@ def test_a_label_is_no_markup_of_the_terminal() -> None:
         console.print(posterior_table(Finished(step=1, seconds=1.0, posterior=(row, other))))
     assert "beta[floor]" in shown.get()
     assert "\x1b" not in shown.get()
+
+
+BASIS = """
+object Row, Basis : FinSet 6
+program p : Row -> Row
+    data x : Row * Basis
+    sample z[j : Basis] <- Normal(0.0, 1.0)
+    sample tau <- HalfNormal(1.0)
+    let eta[i : Row] = tau * sum(z[j] * x[i, j] for j : Basis)
+    observe y[i : Row] <- Normal(eta[i], 1.0)
+    return tau
+"""
+
+
+def test_standardised_numbers_that_only_others_are_computed_with_are_one_row(tmp_path: Path) -> None:
+    rows = tuple(
+        PosteriorRow(name=name, mean=1.0, sd=1.0, q05=0.0, median=1.0, q95=2.0, r_hat=r_hat, ess=ess)
+        for name, r_hat, ess in [("tau", 1.0, 900.0), *((f"z[{at}]", 1.0 + at / 100, 400.0 + at) for at in range(6))]
+    )
+    config = RunConfig(algorithm="nuts")
+    job = Job(run_id="r", directory=str(tmp_path), path="m.qvr", text=BASIS, config=config, program="p", base=".")
+    folded = folded_sites(rows, job)
+    assert list(folded) == ["z"]
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(posterior_table(Finished(step=1, seconds=1.0, posterior=rows), folded))
+    lines = shown.get().splitlines()
+    assert not any("z[0]" in line for line in lines)
+    (line,) = (line for line in lines if "z[…], 6 numbers" in line)
+    assert "1.05" in line and "400" in line and any("tau" in one for one in lines)
+    assert folded_sites(rows[:4], job) == (), "few are shown one by one"
 
 
 CELLS = """
