@@ -42,6 +42,8 @@ BY_NAMES = {
     "qvr_lsp.server": "qvr_lsp/**/*.py",
 }
 """Modules that import others by names that they put together."""
+FORKING = ("tests/forks.py", "tests/fork_server.py")
+"""What forks the language server, too, for tests that name it themselves."""
 MODULE = re.compile(r"\b(?:qvr|qvr_core|qvr_lsp|scripts|benchmarks|tests)(?:\.\w+)+")
 
 
@@ -168,6 +170,8 @@ def uses(path: Path) -> frozenset[Path]:
     found = {file for _, name in imported(path) for file in _file_of(name)}
     # The name of a module in a string: what is started by `-m`, or imported when it is asked for.
     named = {name for text in literals(path) for name in MODULE.findall(text)}
+    if _name(path) in FORKING:
+        named = {name for name in named if not name.startswith("qvr_lsp.")}
     # A command line, written out or in a page whose commands a shell runs.
     if own.startswith("tests.") and not strings(path).isdisjoint(("qvr", "bash")):
         named.add("qvr_core.cli")
