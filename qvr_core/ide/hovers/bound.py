@@ -65,13 +65,13 @@ def bound(snapshot: Snapshot, found: Found) -> Prose:
         for item in program.template:
             if item.name == name:
                 return prose(Code(item.written), "Parameter of the template")
-    text = told(program, found.statement, name)
+    text = binding_text(program, found.statement, name)
     if not text:
         return prose(f"`{name}`: {found.symbol.kind}")
     return prose(text[:1], Comment(_beside(snapshot, found)), _line(found), text[1:])
 
 
-def told(program: Program, statement: Statement, name: str) -> Prose:
+def binding_text(program: Program, statement: Statement, name: str) -> Prose:
     """What the step that binds a name makes of it; () for a name that no step binds."""
     for step in all_steps(program.steps):
         text = _step(step, name, program.uses_input)
@@ -83,7 +83,7 @@ def told(program: Program, statement: Statement, name: str) -> Prose:
 
 def in_words(program: Program, statement: Statement, name: str) -> str:
     """The same in one line: `latent · from Normal · one number`; '' where nothing is known."""
-    paragraphs = [part.prose for part in told(program, statement, name) if isinstance(part, Paragraph)]
+    paragraphs = [part.prose for part in binding_text(program, statement, name) if isinstance(part, Paragraph)]
     known = next((item for item in program.data if item.name == name), None)
     return paragraphs[0] if paragraphs else data_words(known) if known is not None else ""
 

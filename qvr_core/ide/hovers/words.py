@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.completion.typing import space_of
 from qvr_core.ide.descriptions import arrow_text, deduction_text, function_text, object_text
-from qvr_core.ide.hovers.bound import data_told, in_words, made_of, program_of, told
+from qvr_core.ide.hovers.bound import binding_text, data_told, in_words, made_of, program_of
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import keyword_text
 from qvr_core.ide.prose import Code, Heading, Listing, Prose, prose
@@ -128,7 +128,7 @@ def _of_step(program: Program, statement: Statement, node: Any) -> Prose:
         return prose(Code(f"score {node.name.text}"), made_of(statement, node.name.text, program))
     if isinstance(node, DataStep):
         return prose(*(data_told((program,), name) for name in names[:MOST_NAMES] if name in given))
-    return prose(*(told(program, statement, name) for name in names[:MOST_NAMES]))
+    return prose(*(binding_text(program, statement, name) for name in names[:MOST_NAMES]))
 
 
 # ---------------------------------------------------------------- words within a line
@@ -217,7 +217,7 @@ def _beginnings(snapshot: Snapshot, statement: Statement, node: Any) -> Prose:
     """What is said of the step whose first elements stand behind `from`."""
     program = program_of(snapshot, statement)
     names = bound_names(node)
-    return told(program, statement, names[0]) if program is not None and names else ()
+    return binding_text(program, statement, names[0]) if program is not None and names else ()
 
 
 def bound_names(node: Any) -> list[str]:
