@@ -236,7 +236,7 @@ def _other(path: str, kind: str) -> Source | None:
     """Reads what is neither csv nor json, as far as the machine's memory holds it."""
     from qvr_core.data.file_sources import of_columns
     from qvr_core.data.limits import available
-    from qvr_core.data.tables import read_columns
+    from qvr_core.data.tables.reading import read_columns
 
     return of_columns(read_columns(path, kind, available()), 0)
 

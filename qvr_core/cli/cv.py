@@ -73,7 +73,7 @@ def _show(run_id: str, refits: Refits) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from qvr_core.cli.display import console
+    from qvr_core.cli.run_display import console
     from qvr_core.cli.written.refitting import trouble
     from qvr_core.syntax.printable import printable
 

@@ -60,7 +60,7 @@ def _content(run_id: str, found: Loo) -> dict[str, Any]:
 def _show(run_id: str, found: Loo, refits: Refits | None) -> None:
     from rich.text import Text
 
-    from qvr_core.cli.display import console
+    from qvr_core.cli.run_display import console
     from qvr_core.cli.written.refitting import trouble
     from qvr_core.syntax.printable import printable
 

@@ -97,7 +97,7 @@ def table(data: str) -> dict[str, Series]:
     """The columns of a table that is named as csv:d.csv.  Raises `DataProblem`."""
     from polars import Series
 
-    from qvr_core.data.tables import read_frame
+    from qvr_core.data.tables.reading import read_frame
 
     source, _, path = data.partition(":")
     if source not in ("csv", "parquet", "ndjson") or not path:

@@ -13,7 +13,7 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.column_names import nearest, renaming
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import LABELS, Columns
+from qvr_core.data.tables.columns import LABELS, Columns
 from qvr_core.data.typed.cell_values import no_density, takes
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.data.arrays import Arrays as Members
-from qvr_core.data.tables import Columns
+from qvr_core.data.tables.columns import Columns
 from qvr_core.data.typed.sources import Array, Arrays, Source, Table
 
 

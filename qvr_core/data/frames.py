@@ -11,7 +11,7 @@ import polars as pl
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.file_sources import Lists, in_a_row, plain
 from qvr_core.data.needs import Need
-from qvr_core.data.tables import Columns
+from qvr_core.data.tables.columns import Columns
 from qvr_core.data.typed.labels import word
 from qvr_core.data.typed.layout import Layout
 from qvr_core.data.typed.nested import nested_array

@@ -22,7 +22,9 @@ from qvr_core.arrays.typed_engine import from_numpy, listed
 from qvr_core.data.binding import check_names, tensor_of
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.needs import Needs
-from qvr_core.data.tables import Columns, by_name, check_separator, no_rows, ragged_or_broken
+from qvr_core.data.tables.columns import Columns, by_name, no_rows
+from qvr_core.data.tables.csv_tables import check_separator
+from qvr_core.data.tables.reading import ragged_or_broken
 from qvr_core.data.typed.cell_values import NULLS
 
 BLOCK = 2**20

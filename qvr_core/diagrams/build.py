@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qvr_core.diagrams import programs
+from qvr_core.diagrams import program_steps
 from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.budget import MOST_BESIDE, Budget
 from qvr_core.diagrams.collapse import collapsed
@@ -49,7 +49,7 @@ def build(
     model = source if isinstance(source, Model) else source.model
     name = main_name(model) if name is None else name
     graph = Diagram()
-    drawing = Drawing(model, graph, Budget(model), opened, programs.run)
+    drawing = Drawing(model, graph, Budget(model), opened, program_steps.run)
     drawing.written = {} if isinstance(source, Model) else steps_written(source)
     if name in model.programs:
         sheet = draw_program(drawing, model.programs[name])
@@ -119,7 +119,7 @@ def inputs(drawing: Drawing, domain: Named, origin: Origin) -> Bundle:
 def draw_program(drawing: Drawing, program: Program) -> Sheet:
     sheet = Sheet(program.name, "program", arrow_type(program))
     drawing.following = (program.name,)
-    ends = programs.run(drawing, program, program_inputs(drawing, program))
+    ends = program_steps.run(drawing, program, program_inputs(drawing, program))
     unfinished: list[End] = []
     for end in ends:
         node = drawing.node(end.node)

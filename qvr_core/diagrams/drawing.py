@@ -10,12 +10,12 @@ from qvr_core.diagrams.budget import MOST_NODES, Budget
 from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, connect, drawn_box, put
 from qvr_core.diagrams.labels import caption, columns
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import size_text, space_text
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Named, Product, Seq, factors_of, item_of, product
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.semantics.types.type_text import size_text, space_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.deductions.rule_instances import weight_count
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.parameter_count import parameter_count
-from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
@@ -49,11 +48,12 @@ from qvr_core.semantics.types.model.steps import (
     SampleModel,
 )
 from qvr_core.semantics.types.spaces import Finite, Named, Space, factors_of, item_of
+from qvr_core.semantics.types.type_text import space_text, structure
 from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, sites, walk
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FamilyHeader
 from qvr_core.syntax.tree.steps import LetStep
 from qvr_core.syntax.tree.units import Statement
+from qvr_core.syntax.tree_to_text import to_text
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

@@ -38,8 +38,8 @@ from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.options import MEANINGS, WORD_MEANINGS
 from qvr_core.semantics.language.roles import ROLES
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan, TakeFactor
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import all_steps, parts, walk
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.declarations import ProgramHeader

@@ -25,8 +25,8 @@ from qvr_core.semantics.types.model.steps import (
 )
 from qvr_core.semantics.types.spaces import Finite, Linear
 from qvr_core.semantics.types.walk import all_steps
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.arithmetic import Binder, Comprehension
+from qvr_core.syntax.tree_to_text import to_text
 from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:

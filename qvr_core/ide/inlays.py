@@ -11,9 +11,9 @@ from qvr_core.ide.view import model_of, statements_between
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.scope.scope import is_name
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import space_text
 from qvr_core.semantics.types.model.arrows import Compose, Damaged, Instance, Scan
 from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.type_text import space_text
 from qvr_core.semantics.types.walk import arrows_of, parts, walk
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range

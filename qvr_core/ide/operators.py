@@ -9,8 +9,8 @@ from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.target import Operator, Sign
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.model.arrows import Arrow, Compose, Tensor
+from qvr_core.semantics.types.type_text import space_text, structure
 from qvr_core.semantics.types.walk import all_steps, operands, parts, values, walk
 from qvr_core.syntax.tree.arithmetic import Binary, FactorCase, Lambda
 from qvr_core.syntax.tree.arrows import ComposeExpr, TensorExpr

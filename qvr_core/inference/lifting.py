@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsFloat
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.inference.coordinates import HALF_LOG_2PI, coordinates
-from qvr_core.runtime.arrows.deterministic import EmbedArrow
+from qvr_core.runtime.arrows.layers import EmbedArrow
 from qvr_core.runtime.programs.execution import SiteNoise
 from qvr_core.runtime.programs.handlers import condition, densities, replay, substitute
 from qvr_core.runtime.programs.program import ProgramModule

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.statements import Layout, is_damaged
 from qvr_core.syntax.tree.declarations import MorphismDecl, ObjectDecl
 from qvr_core.syntax.tree.units import Statement
+from qvr_core.syntax.tree_to_text import to_text
 
 
 def run_around(layout: Layout, low: int, high: int) -> tuple[int, int]:

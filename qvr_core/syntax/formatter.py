@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, cast
 
 from qvr_core.syntax.alignment import align_runs, run_around
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.printer import to_lines
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Document, Layout, is_damaged
 from qvr_core.syntax.tree.options import Options
 from qvr_core.syntax.tree.units import Placed, Statement
+from qvr_core.syntax.tree_to_text import to_lines
 
 STEP = 4
 MOST_BLANK_LINES = 2

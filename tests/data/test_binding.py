@@ -13,7 +13,7 @@ import torch
 from qvr_core.data.binding import RowsOf, Whole, bind
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import read_columns
+from qvr_core.data.tables.reading import read_columns
 
 SCHOOL = Need("data", "school", "finite", "School", size=8)
 Y = Need("observed", "y", "real", "Normal")

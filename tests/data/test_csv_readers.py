@@ -12,7 +12,7 @@ from qvr_core.data.binding import bind
 from qvr_core.data.file_sources import of_columns
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import read_columns, read_frame
+from qvr_core.data.tables.reading import read_columns, read_frame
 from qvr_core.data.typed.csv_text import read_csv
 
 CELLS = (

@@ -14,7 +14,7 @@ import pytest
 from qvr_core.data.binding import bind
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import read_columns
+from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.text import plan, read_corpus, split
 
 Y = Need("observed", "y", "real", "Normal")

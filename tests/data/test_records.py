@@ -17,7 +17,7 @@ from qvr_core.data.binding import bind
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.records import records
-from qvr_core.data.tables import read_columns
+from qvr_core.data.tables.reading import read_columns
 
 NEEDS = Needs(
     "p",

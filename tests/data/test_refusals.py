@@ -16,7 +16,7 @@ from qvr_core.data.binding import bind
 from qvr_core.data.json_files import read_json
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import read_columns
+from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.text import plan, read_corpus
 from qvr_core.data.typed.csv_text import read_csv
 from qvr_core.runs.prepare.prepare import Prepared, prepare

@@ -13,7 +13,7 @@ from qvr_core.analysis import Analyzer
 from qvr_core.data.binding import bind
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import read_columns
+from qvr_core.data.tables.reading import read_columns
 from qvr_core.semantics.types.diagnostics import Severity
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,8 +23,8 @@ from pathlib import Path
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
 from qvr_core.disk import LibraryOnly
 from qvr_core.semantics.modules.paths import STD
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.file import Model
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.workspace import Bundle, Workspace
 
 MARK = re.compile(

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from qvr_core.syntax.grammar import COMPILED, STARTS, compiled_grammar, serialized
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.printer import to_lines, to_text
 from qvr_core.syntax.tree.arithmetic import Arith, Binary, Comprehension, Gather, Literal, ParenArith, TupleArith
 from qvr_core.syntax.tree.arrows import ComposeExpr
 from qvr_core.syntax.tree.declarations import Header, LetDecl, MorphismDecl, ObjectDecl
@@ -17,6 +16,7 @@ from qvr_core.syntax.tree.deductions import RuleItem
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.objects import EnumExpr, ProductExpr, SpaceExpr
 from qvr_core.syntax.tree.steps import LetStep, ObserveStep, SampleStep, Step
+from qvr_core.syntax.tree_to_text import to_lines, to_text
 from qvr_core.syntax.units import parse_unit
 from qvr_core.syntax.walk import walk
 from tests.syntax.generated import sentence

@@ -29,7 +29,8 @@ def main(kind: str, path: str, rows: str, cells: str) -> int:
 def _table(path: str, rows: int, cells: int) -> dict[str, Any]:
     import polars as pl
 
-    from qvr_core.data.tables import by_name, no_rows, ragged_or_broken, read_head
+    from qvr_core.data.tables.columns import by_name, no_rows, read_head
+    from qvr_core.data.tables.reading import ragged_or_broken
 
     read_head(path)
     try:
@@ -45,7 +46,8 @@ def _table(path: str, rows: int, cells: int) -> dict[str, Any]:
 
 
 def _lines(path: str, rows: int, cells: int) -> dict[str, Any]:
-    from qvr_core.data.tables import by_name, first_of_ndjson, read_head
+    from qvr_core.data.tables.columns import by_name, read_head
+    from qvr_core.data.tables.ndjson import first_of_ndjson
 
     read_head(path)
     frame, whole = first_of_ndjson(path, rows, MOST_BYTES)
@@ -64,7 +66,7 @@ def _plain(series: Any) -> list[Any]:
 
 def _arrays(path: str, rows: int, cells: int) -> dict[str, Any]:
     from qvr_core.data.arrays import Arrays
-    from qvr_core.data.tables import read_head
+    from qvr_core.data.tables.columns import read_head
 
     read_head(path)
     held = Arrays(path, 16 * cells)

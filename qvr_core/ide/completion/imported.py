@@ -19,11 +19,11 @@ from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import WrongPath, location_of
 from qvr_core.semantics.types.spaces import Space
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.declarations import ProgramHeader
 from qvr_core.syntax.tree.objects import ObjectExpr, ProductExpr
 from qvr_core.syntax.tree.units import Unit
+from qvr_core.syntax.tree_to_text import to_text
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

@@ -30,12 +30,12 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.data_text import data_text
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.file import Replicated
 from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.spaces import Finite, Product, Space
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import arrow_named, sites
 from qvr_core.syntax.lexer import tokenize
 from qvr_core.syntax.placing import units_of

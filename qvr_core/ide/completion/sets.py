@@ -27,11 +27,11 @@ from qvr_core.semantics.types.model.file import ObjectModel
 from qvr_core.semantics.types.spaces import Finite, Linear, factors_of
 from qvr_core.syntax.lexer import tokenize
 from qvr_core.syntax.placing import units_of
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tokens import Token
 from qvr_core.syntax.tree.declarations import MorphismDecl, ProgramHeader
 from qvr_core.syntax.tree.objects import ObjectExpr, ParenObject, ProductExpr
 from qvr_core.syntax.tree.steps import DataStep
+from qvr_core.syntax.tree_to_text import to_text
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

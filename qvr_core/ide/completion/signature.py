@@ -19,10 +19,10 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import FLAGS, MEANINGS, STEP_KEYS
 from qvr_core.semantics.language.roles import ROLES
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Product
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import arrow_named
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader

@@ -18,7 +18,6 @@ from qvr_core.ide.reading import data_words, element_words, let_words
 from qvr_core.ide.symbols import Found, Symbol, bindings
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.data_text import data_text
-from qvr_core.semantics.types.display import space_text
 from qvr_core.semantics.types.model.file import ObjectModel
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
@@ -32,6 +31,7 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Finite
+from qvr_core.semantics.types.type_text import space_text
 from qvr_core.semantics.types.walk import all_steps, sites
 from qvr_core.syntax.layout import shape
 from qvr_core.syntax.tree.units import Statement

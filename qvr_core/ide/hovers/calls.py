@@ -17,11 +17,11 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import all_steps, operands, values
 from qvr_core.semantics.types.walk import walk as walk_model
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.arithmetic import ArithCall, Comprehension
 from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef
 from qvr_core.syntax.tree.declarations import MorphismDecl
 from qvr_core.syntax.tree.steps import Draw
+from qvr_core.syntax.tree_to_text import to_text
 from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.families.narrowed import has_places
-from qvr_core.semantics.types.display import space_text, structure
 from qvr_core.semantics.types.model.arrows import Lift, Ref
 from qvr_core.semantics.types.model.expressions import Constant, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import ArrowDraw, Site
 from qvr_core.semantics.types.spaces import Finite, Named, Real, Unknown, has_seq, item_of
+from qvr_core.semantics.types.type_text import space_text, structure
 
 PREDICTED = "drawn after the fit"
 

@@ -19,7 +19,6 @@ from qvr_core.semantics.language.options import OBJECT_KEYS, WORD_MEANINGS
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Real
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.arithmetic import Comprehension
 from qvr_core.syntax.tree.arrows import ArrowRef
 from qvr_core.syntax.tree.declarations import ExportDecl, ImportDecl, ObjectDecl
@@ -29,6 +28,7 @@ from qvr_core.syntax.tree.objects import FinSetExpr, ObjectExpr, SpaceExpr
 from qvr_core.syntax.tree.options import Number, Option, Word
 from qvr_core.syntax.tree.steps import DataStep, ReturnStep, ScoreStep
 from qvr_core.syntax.tree.units import Statement
+from qvr_core.syntax.tree_to_text import to_text
 from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from qvr_core.inference.mcmc.engines import Compiled, evaluated_by
 from qvr_core.inference.mcmc.mass import Array
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import ProgramPotential
-from qvr_core.inference.mcmc.stepwise import start
+from qvr_core.inference.mcmc.torch_chains import start
 
 CHAINS = 4
 COLD, WARM = 300, 100

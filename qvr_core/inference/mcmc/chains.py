@@ -25,7 +25,7 @@ from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, potential_of
 from qvr_core.inference.mcmc.processes import in_processes
 from qvr_core.inference.mcmc.result import MCMCResult
-from qvr_core.inference.mcmc.stepwise import Stepwise, start
+from qvr_core.inference.mcmc.torch_chains import Stepwise, start
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem

@@ -26,7 +26,7 @@ from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import uninterrupted
 from qvr_core.inference.mcmc.mass import Array
 from qvr_core.inference.mcmc.potential import LiftedPotential, Potential, ProgramPotential
-from qvr_core.inference.mcmc.stepwise import Asked, start
+from qvr_core.inference.mcmc.torch_chains import Asked, start
 
 Engine = Literal["auto", "compiled", "plain"]
 ASKED_FOR = "as asked for"

@@ -26,7 +26,7 @@ from qvr_core.runs.figures.accuracy import accuracies
 from qvr_core.runs.figures.checkpoint import Checkpoint
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.figures.held_out import held_out_figure
-from qvr_core.runs.figures.warnings import Complaint, ended_badly
+from qvr_core.runs.figures.loss_endings import Complaint, ended_badly
 from qvr_core.runs.fit.convergence import PARTICLES, not_converged
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta

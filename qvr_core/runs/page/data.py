@@ -14,7 +14,7 @@ from qvr_core.data.binding import tensor_of
 from qvr_core.data.json_files import read_json
 from qvr_core.data.needs import Need, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import Columns
+from qvr_core.data.tables.columns import Columns
 from qvr_core.data.typed.csv_text import read_csv
 from qvr_core.data.typed.sources import Arrays, Source, Sources
 from qvr_core.data.typed_binding import known_sets, typed_tensors, undeclared, whole_sets

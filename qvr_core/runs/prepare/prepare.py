@@ -17,7 +17,8 @@ from qvr_core.data.column_names import listed
 from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.sentences import check_files, read_paragraphs
 from qvr_core.data.synthetic import synthetic
-from qvr_core.data.tables import STREAMED, read_columns, read_head
+from qvr_core.data.tables.columns import read_head
+from qvr_core.data.tables.reading import STREAMED, read_columns
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.narrowing import is_tuple
 from qvr_core.runs.prepare import typed as typed_data

@@ -14,7 +14,8 @@ from qvr_core.data.file_sources import of_columns
 from qvr_core.data.json_files import read_json
 from qvr_core.data.needs import Need, Needs, names_of, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
-from qvr_core.data.tables import Columns, read_columns, read_head
+from qvr_core.data.tables.columns import Columns, read_head
+from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.typed.checking import data_notes
 from qvr_core.data.typed.order import sorted_sets
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table

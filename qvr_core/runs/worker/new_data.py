@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from qvr_core.data.frames import columns_of, holds_numbers, is_dataset, is_frame, of_python
-from qvr_core.data.tables import Columns, read_columns
+from qvr_core.data.tables.columns import Columns
+from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.typed.sources import Arrays, Sources
 from qvr_core.narrowing import is_mapping, is_sequence
 from qvr_core.runs.prepare.failures import Refused

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
-from qvr_core.runtime.arrows.deterministic import EmbedArrow, LinearArrow
 from qvr_core.runtime.arrows.kernel_networks import Matrix, Network
+from qvr_core.runtime.arrows.layers import EmbedArrow, LinearArrow
 from qvr_core.runtime.families.heads import Head
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.values import layout

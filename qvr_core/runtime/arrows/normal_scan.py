@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor
 from qvr_core.runtime.arrows.combinators import ParallelArrow
-from qvr_core.runtime.arrows.deterministic import EmbedArrow
 from qvr_core.runtime.arrows.kernel import KernelArrow
+from qvr_core.runtime.arrows.layers import EmbedArrow
 from qvr_core.runtime.arrows.normal_chain import standard_density
 from qvr_core.runtime.arrows.scan import LAST, ScanArrow, StartState
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI

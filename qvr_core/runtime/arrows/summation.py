@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.combinators import ComposeArrow
-from qvr_core.runtime.arrows.deterministic import EmbedArrow
+from qvr_core.runtime.arrows.layers import EmbedArrow
 from qvr_core.runtime.arrows.lifting import LiftArrow, flatten_time
 from qvr_core.runtime.arrows.normal_scan import NormalScan
 from qvr_core.runtime.arrows.scan import ScanArrow

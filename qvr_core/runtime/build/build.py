@@ -8,25 +8,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qvr_core.arrays.engine import Tensor
+from qvr_core.runtime.arrows.attention import AttentionArrow, PositionArrow
 from qvr_core.runtime.arrows.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
 from qvr_core.runtime.arrows.compiled_scan import CompiledScan
-from qvr_core.runtime.arrows.deterministic import (
-    AttentionArrow,
-    EmbedArrow,
-    IdentityArrow,
-    LastArrow,
-    LinearArrow,
-    MeanOverTimeArrow,
-    NormArrow,
-    PositionArrow,
-)
 from qvr_core.runtime.arrows.discretize import DiscretizeArrow
 from qvr_core.runtime.arrows.drawn_weights import with_prior
 from qvr_core.runtime.arrows.dropout import DropoutArrow
 from qvr_core.runtime.arrows.freezing import FrozenArrow
 from qvr_core.runtime.arrows.kernel import KernelArrow
+from qvr_core.runtime.arrows.layers import EmbedArrow, LinearArrow, NormArrow
 from qvr_core.runtime.arrows.lifting import lifted
 from qvr_core.runtime.arrows.normal_scan import NormalScan, normal_kernel, side_by_side
+from qvr_core.runtime.arrows.parameter_free import IdentityArrow, LastArrow, MeanOverTimeArrow
 from qvr_core.runtime.arrows.repetition import RepeatArrow
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from qvr_core.arrays.engine import Tensor
-from qvr_core.runtime.arrows.deterministic import LinearArrow
+from qvr_core.runtime.arrows.layers import LinearArrow
 from qvr_core.runtime.loops.primitives import BINARY, UNARY
 from qvr_core.runtime.loops.tape import BinaryOp, ChunkOp, Operand, Tape, UnaryOp, shortened
 from qvr_core.runtime.values import layout

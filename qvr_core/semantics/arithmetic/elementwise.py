@@ -19,10 +19,10 @@ from qvr_core.semantics.arithmetic.broadcasting import (
 )
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH
 from qvr_core.semantics.types.spaces import Dim, Named, Real, Space, Unknown
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, Gather, ParenArith, Variable
 
 Check = Callable[[Arith, StepContext], Expr]

@@ -20,9 +20,9 @@ from qvr_core.semantics.types.model.expressions import Constant, Data, Expr, Ind
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.arithmetic import Arith, Binary, Gather, ParenArith, Variable
 from qvr_core.syntax.tree.names import Name, Span
+from qvr_core.syntax.tree_to_text import to_text
 
 
 @immutable

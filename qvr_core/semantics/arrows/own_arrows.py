@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from qvr_core.semantics.arrows.morphisms import of_role
+from qvr_core.semantics.arrows.roles.morphisms import of_role
 from qvr_core.semantics.arrows.template_arguments import written_number
 from qvr_core.semantics.scope.inherited import extent_of
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope

@@ -11,7 +11,6 @@ from qvr_core.semantics.types.arrow_text import arrow_text, plain
 from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SORT_MISMATCH, UNKNOWN_FIELD
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Dagger,
@@ -36,6 +35,7 @@ from qvr_core.semantics.types.spaces import (
     product,
 )
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arrows import ArrowRef, PostfixExpr
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.objects import ObjectRef

@@ -13,7 +13,6 @@ from qvr_core.semantics.types.arrow_text import arrow_text, leading_name, plain
 from qvr_core.semantics.types.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SEQUENCE_MISMATCH
 from qvr_core.semantics.types.density import beside, scanned
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan
 from qvr_core.semantics.types.spaces import (
     Linear,
@@ -30,6 +29,7 @@ from qvr_core.semantics.types.spaces import (
     width,
 )
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef
 from qvr_core.syntax.tree.names import Name, Span
 

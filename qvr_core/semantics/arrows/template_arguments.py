@@ -11,12 +11,12 @@ from qvr_core.semantics.types.model.arrows import Arrow, Ref
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Literal, ParenArith, Unary, Variable
 from qvr_core.syntax.tree.arrows import ArrowArg, ArrowExpr, ArrowRef, ParenArrow
 from qvr_core.syntax.tree.declarations import Parameter
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.options import Number, String
+from qvr_core.syntax.tree_to_text import to_text
 
 ModelArgument = int | float | str | Arrow
 

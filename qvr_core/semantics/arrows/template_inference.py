@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, ObjectEntry
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.spaces import (
     Finite,
     Named,
@@ -22,6 +21,7 @@ from qvr_core.semantics.types.spaces import (
     item_of,
     width,
 )
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.declarations import Parameter, ProgramHeader
 from qvr_core.syntax.tree.objects import FinSetExpr, ObjectExpr, ObjectRef, ParenObject, ProductExpr, SeqExpr, SpaceExpr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from qvr_core.semantics.arrows.heads import filled_in, missing_message, read_head
+from qvr_core.semantics.arrows.family_calls import filled_in, missing_message, read_head
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.scope.families import declared_in

@@ -9,8 +9,8 @@ from dataclasses import field, replace
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.functions import check_function
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
-from qvr_core.semantics.arrows.morphisms import check_morphism
 from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
+from qvr_core.semantics.arrows.roles.morphisms import check_morphism
 from qvr_core.semantics.arrows.uncounted import terms_in, terms_of
 from qvr_core.semantics.arrows.weight_priors import renamed, weights_of
 from qvr_core.semantics.file.copies import copies_of, replicas, replicate_number

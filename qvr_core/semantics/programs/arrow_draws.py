@@ -13,7 +13,7 @@ from qvr_core.semantics.arithmetic.elementwise import words
 from qvr_core.semantics.arithmetic.function_calls import fitted, reads_all, refuse_data, result_type, template_call
 from qvr_core.semantics.arithmetic.mixture_draws import is_mixture
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
-from qvr_core.semantics.arrows.heads import foreign_message
+from qvr_core.semantics.arrows.family_calls import foreign_message
 from qvr_core.semantics.arrows.uncounted import refuse_terms
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family

@@ -11,11 +11,11 @@ from qvr_core.semantics.programs.sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription
 from qvr_core.semantics.types.program_codes import DATA_MISMATCH
 from qvr_core.semantics.types.spaces import Finite, Named, Real, Seq, Space, Unknown, product
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.names import Name
 
 

@@ -11,7 +11,7 @@ from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_along, data_like, from_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import broadcast_shape, words
 from qvr_core.semantics.arithmetic.mixture_draws import Written, written
-from qvr_core.semantics.arrows.heads import (
+from qvr_core.semantics.arrows.family_calls import (
     bounds_problem,
     filled_in,
     kept_arguments,

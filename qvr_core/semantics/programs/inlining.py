@@ -17,7 +17,6 @@ from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry, TemplateEntry
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import ArrowBase, Instance
 from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, FactorTable, Function, ValueType
 from qvr_core.semantics.types.model.programs import DataName, Program, called
@@ -32,6 +31,7 @@ from qvr_core.semantics.types.model.steps import (
 )
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, DATA_MISMATCH, TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import all_steps
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.arithmetic import ArithArg, ParenArith, Variable

@@ -28,7 +28,6 @@ from qvr_core.semantics.scope.scope import UNKNOWN
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import Constant, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
@@ -57,6 +56,7 @@ from qvr_core.semantics.types.spaces import (
     is_real,
     item_of,
 )
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.arithmetic import Arith, Gather, Variable
 from qvr_core.syntax.tree.declarations import Item

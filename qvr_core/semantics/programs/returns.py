@@ -12,7 +12,6 @@ from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.predictions import report_predicted
 from qvr_core.semantics.scope.scope import Scope, show
 from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.program_codes import PATTERN_MISMATCH, RETURN_MISMATCH, USED_BEFORE_BOUND, WRONG_RETURN
 from qvr_core.semantics.types.spaces import (
     Named,
@@ -25,6 +24,7 @@ from qvr_core.semantics.types.spaces import (
     product,
     sequence_of,
 )
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import ReturnItem, ReturnStep

@@ -20,7 +20,6 @@ from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import arrow_site, check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, DeductionRef, Expr, Function, ValueType
 from qvr_core.semantics.types.model.steps import (
     IndexedValue,
@@ -33,6 +32,7 @@ from qvr_core.semantics.types.model.steps import (
 )
 from qvr_core.semantics.types.program_codes import NO_DRAWS, PATTERN_MISMATCH
 from qvr_core.semantics.types.spaces import Named, Product, Seq, Space, Unknown
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arithmetic import ArithCall, Lambda, ParenArith
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.steps import LetStep, ObserveStep, Pattern, PredictStep, SampleStep, ScoreStep

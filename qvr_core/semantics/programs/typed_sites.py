@@ -5,11 +5,11 @@ from __future__ import annotations
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.arrows import Density
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.steps import Ascription, DrawModel, Site
 from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Name
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope, is_name
 from qvr_core.semantics.types.codes import TOO_LARGE
-from qvr_core.semantics.types.display import MOST_SPELT
 from qvr_core.semantics.types.model.arrows import Stages
 from qvr_core.semantics.types.spaces import (
     Named,
@@ -19,6 +18,7 @@ from qvr_core.semantics.types.spaces import (
     is_unknown,
     product,
 )
+from qvr_core.semantics.types.type_text import MOST_SPELT
 from qvr_core.syntax.tree.names import Span
 
 MOST_FACTORS = 10_000

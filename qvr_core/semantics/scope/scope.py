@@ -353,7 +353,7 @@ def respelt(name: Name, near: str | None, scope: Scope) -> tuple[Fix, ...]:
 
 def show(named: Named) -> str:
     """A space as messages give it: 'FwdHidden * BwdHidden (64 + 32 = 96)'."""
-    from qvr_core.semantics.types.display import space_text
+    from qvr_core.semantics.types.type_text import space_text
 
     return space_text(named)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from qvr_core.semantics.types.axes import set_of
-from qvr_core.semantics.types.display import dim_text, structure
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.spaces import Dim, Finite, Real, Seq, Space
+from qvr_core.semantics.types.type_text import dim_text, structure
 
 NUMBERS = {"count": "Nat", "bool": "Bool"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from qvr_core.runs.figures.warnings import ended_badly
+from qvr_core.runs.figures.loss_endings import ended_badly
 from qvr_core.runs.fit.svi import recent
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Message, Progress

@@ -15,8 +15,8 @@ import pytest
 
 from qvr_core.analysis import Analyzer, Cursor, Snapshot
 from qvr_core.semantics.scope.scope import ArrowEntry, FamilyEntry, ObjectEntry
-from qvr_core.semantics.types.display import dim_text, space_text
 from qvr_core.semantics.types.spaces import Linear, Product
+from qvr_core.semantics.types.type_text import dim_text, space_text
 from tests.seeds import seeds
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,8 +14,8 @@ from qvr_core.semantics.types.model.expressions import Bound, Builtin, Constant,
 from qvr_core.semantics.types.program_codes import OUT_OF_RANGE
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, Binary, Gather, Literal, ParenArith, Variable
+from qvr_core.syntax.tree_to_text import to_text
 from qvr_core.syntax.walk import walk
 
 

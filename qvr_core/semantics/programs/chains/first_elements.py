@@ -26,7 +26,6 @@ from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import Constant, Expr, Index, ValueType
 from qvr_core.semantics.types.model.steps import Start
 from qvr_core.semantics.types.program_codes import (
@@ -38,6 +37,7 @@ from qvr_core.semantics.types.program_codes import (
     UNSIZED_DRAW,
 )
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Linear, Named, Space, Unknown
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, TupleArith
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import Draw, DrawStep, LetStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep

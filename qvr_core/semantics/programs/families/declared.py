@@ -16,11 +16,11 @@ from qvr_core.semantics.programs.families.inner_draws import InnerDraws, refused
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope, respelt
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import Apply, Constant, DeductionRef, Expr, Matrix, ValueType
 from qvr_core.semantics.types.model.families import DeclaredFamily, Formula
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, FAMILY_FORMULA, NOT_A_VALUE
 from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Named, Space, Unknown
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.tree.declarations import CompositionRule, FamilyHeader, Item
 from qvr_core.syntax.tree.names import Name, Span

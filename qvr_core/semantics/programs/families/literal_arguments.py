@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.semantics.arrows.heads import literal_problem
+from qvr_core.semantics.arrows.family_calls import literal_problem
 from qvr_core.semantics.language.family import Family, Parameter
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS

@@ -22,7 +22,6 @@ from qvr_core.semantics.scope.scope import (
     TemplateEntry,
 )
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Origin, Related
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Guidance, Guided, Latent
@@ -35,6 +34,7 @@ from qvr_core.semantics.types.model.steps import (
 from qvr_core.semantics.types.program_codes import GUIDE_MISMATCH, PARAM_STEP, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Named, Seq, Unknown, factors_of
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import all_steps, sites
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.declarations import Item, ProgramHeader

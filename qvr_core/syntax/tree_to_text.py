@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qvr_core.syntax.pretty import SOFT, SPACE, STEP, Doc, Group, Nest, bracketed, chain, flat, join, render
+from qvr_core.syntax.line_breaking import SOFT, SPACE, STEP, Doc, Group, Nest, bracketed, chain, flat, join, render
 from qvr_core.syntax.tree.arithmetic import (
     Arith,
     ArithArg,

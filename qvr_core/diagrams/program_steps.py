@@ -15,7 +15,6 @@ from qvr_core.diagrams.plates import Plates
 from qvr_core.semantics.types.chain_starts import written_in
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.display import structure
 from qvr_core.semantics.types.model.expressions import (
     Apply,
     Bound,
@@ -44,10 +43,11 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import operands, sites
 from qvr_core.semantics.types.walk import values as operations
-from qvr_core.syntax.printer import to_text
 from qvr_core.syntax.tree.steps import LetStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
+from qvr_core.syntax.tree_to_text import to_text
 
 DRAWS = (SampleStep, ObserveStep, PredictStep, MarginalizeStep)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.arrows.heads import Head, read_head
+from qvr_core.semantics.arrows.family_calls import Head, read_head
 from qvr_core.semantics.arrows.options import Settings, removal
-from qvr_core.semantics.arrows.role_spaces import one_element
+from qvr_core.semantics.arrows.roles.spaces import one_element
 from qvr_core.semantics.arrows.ties import read_tie
 from qvr_core.semantics.arrows.weight_priors import Prior, read_option
 from qvr_core.semantics.language.families import FAMILIES, suggested_head

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from qvr_core.semantics.arrows.combinators import check_arrow_expr
-from qvr_core.semantics.arrows.heads import read_head
+from qvr_core.semantics.arrows.family_calls import read_head
 from qvr_core.semantics.arrows.options import Settings
-from qvr_core.semantics.arrows.role_spaces import demand
+from qvr_core.semantics.arrows.roles.spaces import demand
 from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.arrow_text import arrow_text

@@ -1,0 +1,1 @@
+"""What each role of a morphism declaration demands and makes."""
