@@ -17,6 +17,7 @@ from qvr_core.cli.files import stop
 if TYPE_CHECKING:
     from qvr_core.runs.pictures.stored import Stored
     from qvr_core.runs.record.protocol import Job
+    from qvr_core.runs.record.store import RunDirectory
 
 app = typer.Typer(add_completion=False)
 
@@ -46,6 +47,8 @@ CAPTIONS = {
     Kind.loo: "Leave-one-out cross-validation by Pareto-smoothed importance sampling.",
     Kind.series: "Data over their axis, in the intervals that hold 50 % and 90 % of what the model draws.",
 }
+PIT = "Where each observation lies in what all others predict of it."
+STATISTICS = "Statistics of data sets drawn from the model, and those of the data."
 PREDICTIVE = (Kind.ppc, Kind.series)
 
 
@@ -104,9 +107,13 @@ def _draw(
         job = run.job()
         stored = Stored.of(run, chosen)
         asked = [one.strip() for one in (names or "").split(",") if one.strip()]
-        figure = _picture(stored, job, kind, asked if of_data else [], by, stats, prior=prior, pit=pit)
+        if kind is Kind.loo and not pit:
+            figure = _accuracy(stored, run)
+        else:
+            figure = _picture(stored, job, kind, asked if of_data else [], by, stats, prior=prior, pit=pit)
         title = f"{job.program or Path(job.path).stem} · {kind}"
-        write(target, figure, title=title, caption=CAPTIONS[kind], dark=dark)
+        caption = PIT if pit else STATISTICS if stats else CAPTIONS[kind]
+        write(target, figure, title=title, caption=caption, dark=dark)
     except FileNotFoundError as problem:
         if problem.filename is not None and Path(problem.filename) == target:
             stop(f"{target} cannot be written: {problem.strerror}", 1)
@@ -129,21 +136,29 @@ def _say_the_rest(kind: Kind, chosen: Sequence[str]) -> None:
         say(f"the first {most} of {len(chosen):,} numbers; --vars chooses others", err=True)
 
 
+def _accuracy(stored: Stored, run: RunDirectory) -> Callable[[], Any]:
+    from qvr_core.runs.figures.loo import loo_of
+    from qvr_core.runs.figures.refitted import asked_by, with_refits
+    from qvr_core.runs.pictures.accuracy import pareto
+
+    found = loo_of(stored.tree)
+    refitted = found and with_refits(found, run, asked_by(run))
+    return lambda: pareto(found, refitted)
+
+
 def _picture(
     stored: Stored, job: Job, kind: Kind, asked: list[str], by: str | None, stats: str | None,
     *, prior: bool, pit: bool,
 ) -> Callable[[], Any]:  # fmt: skip
     """What draws the figure; called once for each theme."""
     from qvr_core.runs.pictures import predictions
-    from qvr_core.runs.pictures.accuracy import loo_pit, pareto
+    from qvr_core.runs.pictures.accuracy import loo_pit
     from qvr_core.runs.pictures.posteriors import POSTERIORS
     from qvr_core.runs.record.roles import labels_of, predicted_last
 
     if kind in POSTERIORS:
         return lambda: POSTERIORS[kind](stored)
     source, group = ("prior", "prior_predictive") if prior else ("posterior", "posterior_predictive")
-    if kind is Kind.loo and not pit:
-        return lambda: pareto(stored)
     steps = predictions.steps_of(stored, group, asked)
     if kind is Kind.loo:
         return lambda: loo_pit(stored, steps)

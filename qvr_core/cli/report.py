@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -15,6 +16,9 @@ from qvr_core.cli.console import say
 from qvr_core.cli.files import stop
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from qvr_core.runs.record.protocol import Finished, Job, PosteriorRow
     from qvr_core.runs.record.store import RunDirectory
     from qvr_core.runs.record.summary import Summary
@@ -34,7 +38,8 @@ h3 { font-size: 1rem; margin-bottom: 0 }
 pre { background: var(--code); padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem }
 .wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid var(--line) }
-th:first-child, td:first-child { text-align: left } td:first-child { font-family: ui-monospace, monospace }
+th:first-child, td:first-child { text-align: left }
+td:first-child, code { font-family: ui-monospace, monospace } code { font-size: .9em }
 figure { margin: 1rem 0 } figure svg { max-width: 100%; height: auto } svg text { fill: var(--soft); font-size: 12px }
 .density, .data { fill: var(--fill) } .prior { fill: none; stroke: var(--soft); stroke-dasharray: 3 2 }
 .interval, .band { stroke: var(--mark); stroke-width: 2 } .mean { fill: var(--mark) }
@@ -45,6 +50,8 @@ figure { margin: 1rem 0 } figure svg { max-width: 100%; height: auto } svg text 
 .diverged { stroke: var(--bad); stroke-width: 1.5 }
 """
 MOST_ROWS = 200
+DATA = ("observed_data", "constant_data")
+"""The groups of a stored posterior that hold what the program read."""
 
 
 @app.command()
@@ -90,7 +97,7 @@ def _page(
     yield f'<p class="{kind}">{escape(ending.verdict())}</p>\n<p class="soft">{escape(run.run_id)}</p>\n'
     yield f"<h2>Program</h2>\n<pre>{escape(job.text)}</pre>\n"
     yield from _diagram(job)
-    yield from _data(run)
+    yield from _data(run, job)
     yield from _predictions(summary, prior=True)
     yield from _checks(ending)
     yield from _posterior(rows, summary)
@@ -106,11 +113,16 @@ def _checks(ending: Finished) -> Iterator[str]:
     for one in ending.checks:
         kind, word = ("good", "passed") if one.passed else ("soft", "note") if one.note else ("bad", "look here")
         mark = f'<span class="{kind}">{word}</span>'
-        advice = f"<br>{escape(one.advice)}" if one.advice else ""
-        yield f"<li>{mark} <strong>{escape(one.name)}</strong>: {escape(one.text)}{advice}</li>\n"
+        advice = f"<br>{_marked(one.advice)}" if one.advice else ""
+        yield f"<li>{mark} <strong>{escape(one.name)}</strong>: {_marked(one.text)}{advice}</li>\n"
     for warning in ending.warnings:
-        yield f'<li class="bad">{escape(warning)}</li>\n'
+        yield f'<li class="bad">{_marked(warning)}</li>\n'
     yield "</ul>\n"
+
+
+def _marked(text: str) -> str:
+    """A sentence, what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
@@ -121,7 +133,8 @@ def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[st
     yield "<h2>Posterior</h2>\n"
     if len(rows) > MOST_ROWS:
         yield f'<p class="soft">The first {MOST_ROWS} of {len(rows):,} numbers; --vars chooses others.</p>\n'
-    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in (*HEADS, "density, 90 % interval"))
+    unbroken = (head.replace("-", "\N{NON-BREAKING HYPHEN}") for head in HEADS)
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in (*unbroken, "density, 90 % interval"))
     yield f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>\n'
     for row in rows[:MOST_ROWS]:
         of = drawn.get(row.name)
@@ -200,8 +213,9 @@ def _command(job: Job) -> Iterator[str]:
     yield f'<p class="soft">qvr-lsp {escape(__version__)}, {escape(_versions())}</p>\n'
 
 
-def _data(run: RunDirectory) -> Iterator[str]:
-    """Where data are from; of each thing that the program read, how many numbers there are, and where they lie."""
+def _data(run: RunDirectory, job: Job) -> Iterator[str]:
+    """Where data are from; of each thing that the program read, how many numbers there are, and where they lie, or
+    which label is the commonest."""
     from qvr_core.runs.record.protocol import Started
 
     said = next((event.data for event in run.events() if isinstance(event, Started)), "")
@@ -209,24 +223,42 @@ def _data(run: RunDirectory) -> Iterator[str]:
     try:
         import numpy as np
 
-        from qvr_core.runs.record.netcdf import read_netcdf
+        from qvr_core.runs.record.netcdf import labels_along, read_netcdf
+        from qvr_core.runs.record.roles import labels_of
 
-        tree = read_netcdf(run.posterior, ("observed_data", "constant_data"))
+        sets = labels_of(job)
+        # names of a set's elements stand with what is drawn for each, where no data are
+        tree = read_netcdf(run.posterior, (*DATA, "posterior") if sets else DATA)
     except (ModuleNotFoundError, FileNotFoundError):
         return
     columns = ("name", "numbers", "missing", "least", "mean", "largest")
     heads = "".join(f'<th scope="col">{head}</th>' for head in columns)
     yield f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>\n'
-    for group in tree.children.values():
+    for group in (tree.children[each] for each in DATA if each in tree.children):
         for name, values in group.data_vars.items():
             numbers = np.asarray(values.values, np.float64).ravel()
             there = numbers[np.isfinite(numbers)]
-            figures = (there.min(), there.mean(), there.max()) if there.size else ()
-            shown = "".join(f"<td>{one:.4g}</td>" for one in figures) or "<td></td>" * 3
+            if name in sets and there.size:
+                shown = f'<td colspan="3">{escape(_commonest(there, labels_along(tree, sets[name])))}</td>'
+            else:
+                figures = (there.min(), there.mean(), there.max()) if there.size else ()
+                shown = "".join(f"<td>{one:.4g}</td>" for one in figures) or "<td></td>" * 3
             over = f" over {escape(' · '.join(values.dims))}" if values.dims else ""
             missing = numbers.size - there.size
             yield f"<tr><td>{escape(name)}</td><td>{numbers.size:,}{over}</td><td>{missing:,}</td>{shown}</tr>\n"
     yield "</tbody></table></div>\n"
+
+
+def _commonest(codes: NDArray[np.float64], labels: tuple[str, ...] | None) -> str:
+    """`9 labels, most often Anoka (12)`, of elements of a set, which have numbers where they have no names."""
+    import numpy as np
+
+    found, counts = np.unique(codes.astype(np.int64), return_counts=True)
+    most = int(counts.argmax())
+    name = labels[int(found[most])] if labels is not None else f"{int(found[most])}"
+    other = len(labels) if labels is not None else len(found)
+    number = f"{len(found):,}" if len(found) == other else f"{len(found):,} of {other:,}"
+    return f"{number} {'label' if number == '1' else 'labels'}, most often {name} ({counts[most]:,})"
 
 
 def _versions() -> str:

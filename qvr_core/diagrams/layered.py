@@ -40,11 +40,13 @@ class Block:
 
 
 def placed(
-    graph: Diagram, size: Callable[[str], tuple[float, float]], room: Callable[[Wire], float], *, down: bool = False
-) -> dict[str, Place]:
+    graph: Diagram, size: Callable[[str], tuple[float, float]], room: Callable[[Wire], float], *, down: bool = False,
+    most: float | None = None,
+) -> dict[str, Place]:  # fmt: skip
     """Where each node stands, given the `size` of a node by its id and the `room` that a wire's label takes.
 
-    From left to right, or `down`: then the same is worked out with height for width, and turned over.
+    From left to right, or `down`: then the same is worked out with height for width, and turned over.  A page is `most`
+    centimetres wide: what nothing leads to stands right before what it leads to, and a row that is longer is several.
     """
     boxes = {box.id: box for box in sheet(graph).boxes}
     paths: dict[str, tuple[str, ...]] = {}
@@ -61,7 +63,8 @@ def placed(
         if source in paths and target in paths and wire.kind != "state"
     ]
     if down:
-        block = _laid_out((), list(paths), paths, [(a, b, LABEL) for a, b, _ in flow], lambda name: _turned(size(name)))
+        flow = [(a, b, LABEL) for a, b, _ in flow]
+        block = _laid_out((), list(paths), paths, flow, lambda name: _turned(size(name)), most)
         return {name: Place(at.y, -at.x, at.height, at.width) for name, at in block.places.items()}
     block = _laid_out((), list(paths), paths, flow, size)
     return {name: Place(at.x, -at.y, at.width, at.height) for name, at in block.places.items()}
@@ -81,6 +84,7 @@ def _laid_out(
     paths: Mapping[str, tuple[str, ...]],
     flow: Flow,
     size: Callable[[str], tuple[float, float]],
+    most: float | None = None,
 ) -> Block:
     """What stands in a frame: its nodes, and the frames inside as blocks."""
     depth = len(frame)
@@ -93,18 +97,39 @@ def _laid_out(
         if key.startswith("box "):
             kept = set(held)
             own = [item for item in flow if item[0] in kept and item[1] in kept]
-            inner = _laid_out((*frame, paths[held[0]][depth]), held, paths, own, size)
-            shifted = _moved(inner.places, FRAME, FRAME + TITLE)
-            blocks[key] = Block(inner.width + 2 * FRAME, inner.height + 2 * FRAME + TITLE, shifted)
+            inner = _laid_out((*frame, paths[held[0]][depth]), held, paths, own, size, most and most - 2 * FRAME)
+            # what is turned over later has its upper edge at the left
+            before, above = (0.0, TITLE) if most is None else (TITLE, 0.0)
+            shifted = _moved(inner.places, FRAME + before, FRAME + above)
+            blocks[key] = Block(inner.width + 2 * FRAME + before, inner.height + 2 * FRAME + above, shifted)
         else:
             width, height = size(held[0])
             blocks[key] = Block(width, height, {held[0]: Place(width / 2, height / 2, width, height)})
     edges = [(unit[a], unit[b], wide) for a, b, wide in flow if a in unit and b in unit and unit[a] != unit[b]]
-    return _stacked(_layers(list(blocks), edges), blocks, edges)
+    layers = _layers(list(blocks), edges, late=most is not None)
+    if most is not None:
+        layers = [part for layer in layers for part in _parts(layer, blocks, most)]
+    return _stacked(layers, blocks, edges)
 
 
-def _layers(keys: list[str], edges: Flow) -> list[list[str]]:
-    """The blocks by layer: each right of all that lead to it.  An edge that would close a circle does not count."""
+def _parts(layer: list[str], blocks: Mapping[str, Block], most: float) -> list[list[str]]:
+    """A layer, or as many as it takes for none to be longer than `most`, of about the same number each."""
+    wanted = sum(blocks[key].height + GAP for key in layer) - GAP
+    each = -(-len(layer) // max(1, -int(-wanted // most)))
+    parts: list[list[str]] = [[]]
+    length = -GAP
+    for key in layer:
+        length += GAP + blocks[key].height
+        if parts[-1] and (length > most or len(parts[-1]) >= each):
+            parts.append([])
+            length = blocks[key].height
+        parts[-1].append(key)
+    return parts
+
+
+def _layers(keys: list[str], edges: Flow, *, late: bool) -> list[list[str]]:
+    """The blocks by layer: each right of all that lead to it.  An edge that would close a circle does not count.
+    With `late`, what nothing leads to stands right before the first that it leads to."""
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph()
@@ -115,6 +140,12 @@ def _layers(keys: list[str], edges: Flow) -> list[list[str]]:
     graph.remove_edges_from([(source, target) for source, target in graph.edges if left[target] >= left[source]])
     place = {key: i for i, key in enumerate(keys)}
     found = [sorted(layer, key=place.__getitem__) for layer in nx.topological_generations(graph)]
+    if late:
+        layer_of = {key: number for number, layer in enumerate(found) for key in layer}
+        for key in found[0][:]:
+            first = min((layer_of[target] for target in graph.successors(key)), default=1)
+            found[0].remove(key)
+            found[first - 1].append(key)
     _untangle(found, edges)
     return found
 

@@ -10,10 +10,13 @@ from html import escape
 
 from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, drawn_box, nodes, sheet, wires
 from qvr_core.diagrams.layered import FRAME, TITLE, Place, placed
+from qvr_core.diagrams.routes import Edges, Point, ways
 
 CENTIMETRE = 38.0
 """Pixels; letters are 12 high."""
-LETTER, SMALL, LINE = 0.185, 0.15, 0.45
+MOST = 15.8
+"""Centimetres across: a window of 650 pixels shows this without making letters smaller."""
+LETTER, SMALL, LINE = 0.185, 0.16, 0.45
 ROUND = ("site", "state", "score")
 STYLE = """
 .diagram .node { fill: var(--page); stroke: var(--mark); stroke-width: 1.3 } .diagram text { fill: var(--text) }
@@ -21,6 +24,7 @@ STYLE = """
 .diagram .let { stroke: var(--soft) } .diagram .data { fill: var(--code); stroke: var(--soft) }
 .diagram .wire { fill: none; stroke: var(--soft); stroke-width: 1.1 } .diagram .back { stroke-dasharray: 4 3 }
 .diagram .plate { fill: none; stroke: var(--soft) } .diagram .small { fill: var(--soft); font-size: 11px }
+.diagram .filled { fill: var(--text) }
 .diagram .head { fill: var(--soft) }
 """
 LEGEND = (
@@ -33,12 +37,16 @@ LEGEND = (
 def to_page_svg(graph: Diagram, label: str) -> str:
     """The diagram as one `<svg>` element; `label` says what it shows."""
     known = {node.id: node for node in nodes(graph)}
-    places = placed(graph, lambda name: _size(known[name]), lambda wire: 0.5)
+    places = placed(graph, lambda name: _size(known[name]), lambda wire: 0.5, down=True, most=MOST)
     # what a program returns is a value that stands in the picture already
     places = {name: place for name, place in places.items() if known[name].kind != "output"}
     frames = dict(_frames(graph, places))
-    edges = [_edges(one) for one in places.values()]
-    left, top, right, bottom = _around([*edges, *(one for _, one in frames.values())])
+    drawn = {name: _edges(one) for name, one in places.items()}
+    titles = [_title(box, edges) for box, edges in frames.values()]
+    flow = [(source, target, wire) for source, target, wire in wires(graph) if source in places and target in places]
+    routes = ways([(source, target) for source, target, _ in flow], drawn, titles)
+    turns = [(x, y, x, y) for route in routes for x, y in route]
+    left, top, right, bottom = _around([*drawn.values(), *(one for _, one in frames.values()), *turns])
     width, height = (right - left) * CENTIMETRE + 8, (bottom - top) * CENTIMETRE + 8
 
     def at(x: float, y: float) -> str:
@@ -46,8 +54,7 @@ def to_page_svg(graph: Diagram, label: str) -> str:
 
     body = [
         *(_frame(box, edges, at) for box, edges in frames.values()),
-        *(_wire(places[source], places[target], wire, at) for source, target, wire in wires(graph)
-          if source in places and target in places),
+        *(_wire(route, wire, at) for route, (_, _, wire) in zip(routes, flow, strict=True)),
         *(_node(node, places[name], at) for name, node in known.items() if name in places),
     ]  # fmt: skip
     head = '<marker id="qvr-head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
@@ -58,8 +65,6 @@ def to_page_svg(graph: Diagram, label: str) -> str:
     )
 
 
-Edges = tuple[float, float, float, float]
-"""Left, top, right, bottom in centimetres, y downwards."""
 At = Callable[[float, float], str]
 """Centimetres as pixels of the picture, `x,y`."""
 
@@ -92,7 +97,8 @@ def _frames(graph: Diagram, places: dict[str, Place]) -> Iterator[tuple[str, tup
             depth[name] = max(depth.get(name, 0), len(path) - number)
     for name in sorted(held, key=lambda one: depth[one]):
         left, top, right, bottom = _around(held[name])
-        yield name, (boxes[name], (left, top - TITLE, right, bottom))
+        _, _, end, _ = _title(boxes[name], (left, top, right, bottom))
+        yield name, (boxes[name], (left, top - TITLE, max(right, end), bottom))
 
 
 def _size(node: Node) -> tuple[float, float]:
@@ -121,23 +127,24 @@ def _node(node: Node, place: Place, at: At) -> str:
     middle = float(y) + 4 - (7 if node.note else 0)
     texts = f'<text x="{x}" y="{middle:.1f}" text-anchor="middle">{escape(node.label)}</text>'
     if node.note:
-        texts += f'<text class="small" x="{x}" y="{middle + 15:.1f}" text-anchor="middle">{escape(node.note)}</text>'
+        filled = " filled" if node.role == "observed" else ""
+        texts += (
+            f'<text class="small{filled}" x="{x}" y="{middle + 15:.1f}" text-anchor="middle">{escape(node.note)}</text>'
+        )
     return shape + texts
 
 
-def _wire(source: Place, target: Place, wire: Wire, at: At) -> str:
+def _wire(route: list[Point], wire: Wire, at: At) -> str:
+    """A curve through the points of a route: its start, then three for each part, as SVG has them."""
     kind = "wire back" if wire.kind == "state" else "wire"
-    arrow = 'marker-end="url(#qvr-head)"'
-    if source == target:
-        top = -source.y - source.height / 2
-        path = f"M{at(source.x + 0.3, top)} C{at(source.x + 0.7, top - 0.7)} {at(source.x - 0.7, top - 0.7)} "
-        return f'<path class="{kind}" {arrow} d="{path}{at(source.x - 0.3, top)}"/>'
-    forward = source.x < target.x
-    sign = 1.0 if forward else -1.0
-    start, end = (source.x + sign * source.width / 2, -source.y), (target.x - sign * target.width / 2, -target.y)
-    bend = max(abs(end[0] - start[0]) / 2, 0.4) * sign
-    path = f"M{at(*start)} C{at(start[0] + bend, start[1])} {at(end[0] - bend, end[1])} {at(*end)}"
-    return f'<path class="{kind}" {arrow} d="{path}"/>'
+    points = [at(x, y) for x, y in route]
+    return f'<path class="{kind}" marker-end="url(#qvr-head)" d="M{points[0]} C{" ".join(points[1:])}"/>'
+
+
+def _title(box: Box, edges: Edges) -> Edges:
+    """Where the title of a frame stands."""
+    left, top, _, _ = edges
+    return left + 0.1, top, left + 0.3 + len(box.label) * 0.17, top + TITLE
 
 
 def _frame(box: Box, edges: Edges, at: At) -> str:

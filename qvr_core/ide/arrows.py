@@ -92,8 +92,9 @@ def density_text(density: Density) -> str:
         case "exact":
             return "exact density"
         case "conditional":
-            noun = "innovation" if density.innovations == 1 else "innovations"
-            return f"exact density given {density.innovations} {noun}"
+            s = "" if density.innovations == 1 else "s"
+            noise = f"the standardised noise of the draw{s} inside"
+            return f"exact density, given {density.innovations} innovation{s}: {noise}"
         case "summed":
             return f"exact density, summed over {density.summed:,} intermediate values"
         case "score":

@@ -169,10 +169,10 @@ def _density(arrow: Arrow | Program) -> str:
     """How exactly a fit knows the probability of what an arrow draws."""
     density = arrow.density
     if density.kind == "conditional":
-        noun = "draw" if density.innovations == 1 else "draws"
+        s = "" if density.innovations == 1 else "s"
         return (
-            f"A fit knows the density of its result exactly, given the noise of the {density.innovations} {noun} "
-            f"inside ({density.innovations} innovation{'' if density.innovations == 1 else 's'})."
+            f"A fit knows the density of its result exactly, given {density.innovations} innovation{s}: the "
+            f"standardised noise of the draw{s} inside."
         )
     if density.kind == "exact":
         return "A fit knows the density of its result exactly: nothing is estimated by simulation."

@@ -18,7 +18,7 @@ from qvr_core.ide.descriptions import (
     scan_note,
 )
 from qvr_core.ide.hovers.bound import bound, data, label_text
-from qvr_core.ide.hovers.calls import arguments_text, function_here
+from qvr_core.ide.hovers.calls import family_here, function_here
 from qvr_core.ide.hovers.words import option_here, space_here, word_text
 from qvr_core.ide.imports.hover import import_text, imported_text
 from qvr_core.ide.indices import index_text
@@ -106,7 +106,7 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
         case "data":
             return data(snapshot, found)
         case "family":
-            return family_text(symbol.name, arguments_text(found))
+            return family_here(found)
         case "combinator":
             return _combinator(snapshot, found)
         case "builtin":

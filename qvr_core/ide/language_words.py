@@ -19,8 +19,9 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
-def family_text(name: str, here: str = "") -> Prose:
-    """A family: what it is, and `here`; parameters, constraints, support; or what a mixture of families is."""
+def family_text(name: str, here: str = "", *, of_network: bool = False) -> Prose:
+    """A family: what it is, and `here`; parameters, constraints, support; or what a mixture of families is.  Of those
+    that a network gives, `here` says it all."""
     if name == MIXTURE:
         return prose(Code(CALL), sentence(SUMMARY), "Density by logsumexp; a cdf where each component has one.")
     family = FAMILIES[name]
@@ -33,6 +34,7 @@ def family_text(name: str, here: str = "") -> Prose:
         + (f", also called {', '.join(f'`{alias}`' for alias in item.aliases)}" if item.aliases else "")
         + (f", or given as {', '.join(f'`{other}`' for other, _ in item.alternatives)}" if item.alternatives else "")
         for item in family.parameters
+        if not (of_network and item.raw != "none")
     ]
     return prose(
         Code(f"{name}({signature})"),

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.runs.figures.loo import loo_of
+from qvr_core.runs.figures.refitted import Plan, Refit, Refits, asked_by
 from qvr_core.runs.pictures.look import between, theme
 from qvr_core.runs.pictures.posteriors import POSTERIORS, posterior
 from qvr_core.runs.pictures.predictions import predictive, series, statistics
@@ -216,3 +219,48 @@ def test_helpers_are_known_by_the_model() -> None:
     assert not standardised(job(wide))
     read = PROGRAM.replace("u[g[i]], sigma", "z[g[i]], sigma")
     assert not standardised(job(read)), "what the data read is of interest itself"
+
+
+def test_every_divergence_is_seen(folder: Path) -> None:
+    stored = Stored.of(RunStore(folder).open("last"), ("b_x", "sigma"))
+    marks = np.zeros_like(stored.group("sample_stats")["diverging"].values)
+    marks[0, [3, 77]] = marks[1, 149] = True
+    stored.group("sample_stats").data_vars["diverging"].values[...] = marks
+    for axes in POSTERIORS["trace"](stored).axes:
+        (rug,) = [line for line in axes.lines if line.get_marker() == "|"]
+        assert rug.get_xdata().tolist() == [3, 77, 149]
+        assert rug.get_transform() == axes.get_xaxis_transform(), "within the panel, whatever its range"
+    dots = [len(each.get_offsets()) for axes in POSTERIORS["pairs"](stored).axes for each in axes.collections]
+    assert sorted(dots) == [1, 2, 150, 150]  # of each chain those that diverged, and all
+
+
+def test_a_distribution_of_few_observations_rises_from_0_to_1(folder: Path) -> None:
+    stored = Stored.of(RunStore(folder).open("last"), ())
+    steps = [step for step in stored.observed("posterior_predictive") if step.name == "y"]
+    few = [replace(step, data=step.data[:5], drawn=step.drawn[:, :5], places=step.places[:5]) for step in steps]
+    (axes,) = predictive(few, "posterior").axes
+    assert axes.get_ylim()[0] == 0 and axes.get_ylim()[1] > 1
+    assert {(float(line.get_ydata()[0]), float(line.get_ydata()[-1])) for line in axes.lines} == {(0.0, 1.0)}
+
+
+def test_a_statistic_that_is_the_same_in_every_draw_is_said() -> None:
+    shown = labels("ppc", "--vars", "y", "--stat", "mean,zeros")
+    assert "mean of y" in shown and any(one.startswith("zeros of y: 0 in every draw, ") for one in shown)
+
+
+def test_a_picture_of_loo_counts_the_refits_of_its_run(folder: Path) -> None:
+    run = RunStore(folder).open("last")
+    before = labels("loo")
+    assert "refitted without it" not in before
+    stored = Stored.of(run, ())
+    found = loo_of(stored.tree)
+    assert found is not None
+    name = found.names[int(found.k.argmax())]
+    exact = Refits(Plan(), asked_by(run), (name,), (0,), 1, done={0: Refit((-50.0,), (0.1,))})
+    exact.write(run)
+    after = labels("loo")
+    exact.plan.file(run).unlink()
+    assert "refitted without it" in after and name in after
+    wanted = found.refitted({name: -50.0})
+    assert any(one.startswith(f"elpd −{-wanted.total:.1f} ± {wanted.se:.1f}, ") for one in after)
+    assert wanted.total < found.total - 40

@@ -96,6 +96,9 @@ def test_a_report_is_one_page_that_fetches_nothing() -> None:
     assert "return y  # &lt;b&gt; &amp; co" in page and "PSIS-LOO" in page and "elpd" in page
     assert page.count('aria-label="density of ') > 5 and 'aria-label="density of z[' not in page
     assert "qvr run nuts p.qvr" in page and "d.csv: 30 rows" in page
+    rows = dict(re.findall(r"<tr><td>(\w)</td>(.*?)</tr>", page.partition("<h2>Data<")[2].partition("<h2>")[0]))
+    assert "2 labels, most often north (15)" in rows["g"] and rows["g"].count("<td") == 3
+    assert re.search(r"<td>30 over Row</td><td>0</td><td>0</td><td>1.45</td><td>2.9</td>", rows["x"])
     few = qvr("report", "last", "-o", "few.html", "--vars", "sigma")
     assert few.exit_code == 0
     assert Path("few.html").read_text(encoding="utf-8").count('aria-label="density of ') == 1

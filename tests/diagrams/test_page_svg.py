@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
 
 from qvr_core import diagrams
 from qvr_core.analysis import Analyzer
@@ -63,3 +66,71 @@ def test_a_frame_holds_what_is_drawn_for_each_element_and_nothing_else() -> None
         return sum(left < x < right and top < y < bottom for left, top, right, bottom in edges)
 
     assert plates and inside(tau) == 0 and inside(level) == 1
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROGRAMS = sorted([*EXAMPLES.glob("statistics/*.qvr"), *EXAMPLES.glob("analyses/*.qvr")])
+Edges = tuple[float, float, float, float]
+
+
+def rectangle(one: ET.Element) -> Edges:
+    x, y = float(one.get("x", "nan")), float(one.get("y", "nan"))
+    return x, y, x + float(one.get("width", "nan")), y + float(one.get("height", "nan"))
+
+
+def around(one: ET.Element) -> Edges:
+    """The rectangle of a node, whatever its shape."""
+    if one.tag == "rect":
+        return rectangle(one)
+    x, y, wide, tall = (float(one.get(name, "nan")) for name in ("cx", "cy", "rx", "ry"))
+    return x - wide, y - tall, x + wide, y + tall
+
+
+def points(path: str) -> list[tuple[float, float]]:
+    """Places along a path of curves of Bézier, its start and its end among them."""
+    given = [(float(x), float(y)) for x, y in re.findall(r"([-\d.]+),([-\d.]+)", path)]
+    found = [given[0]]
+    for at in range(0, len(given) - 1, 3):
+        corners = given[at : at + 4]
+        for t in (step / 40 for step in range(1, 41)):
+            parts = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            x = sum(part * corner[0] for part, corner in zip(parts, corners, strict=True))
+            y = sum(part * corner[1] for part, corner in zip(parts, corners, strict=True))
+            found.append((x, y))
+    return found
+
+
+def inside(edges: Edges, point: tuple[float, float], room: float = 0.0) -> bool:
+    left, top, right, bottom = edges
+    return left - room < point[0] < right + room and top - room < point[1] < bottom + room
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_page_of_650_pixels_shows_letters_as_large_as_they_are_and_no_wire_on_them(path: Path) -> None:
+    snapshot = Analyzer(path.read_text(encoding="utf-8")).snapshot()
+    root = ET.fromstring(to_page_svg(diagrams.build(snapshot, path.stem), "a program"))
+    assert float(root.get("width", "nan")) <= 650 - 2 * 13
+    drawn = [around(one) for one in root if (one.get("class") or "").startswith("node")]
+    titles = [
+        (float(one.get("x", "nan")), y - 9, float(one.get("x", "nan")) + 6 * len(one.text or ""), y + 2)
+        for one in root
+        if one.tag == "text" and one.get("text-anchor") is None and (y := float(one.get("y", "nan")))
+    ]
+    for one in root:
+        if one.get("class") != "wire":
+            continue
+        way = points(one.get("d", ""))
+        others = [node for node in drawn if not inside(node, way[0], 4) and not inside(node, way[-1], 4)]
+        assert [node for node in [*others, *titles] if any(inside(node, point) for point in way)] == []
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_frames_that_do_not_hold_each_other_do_not_meet(path: Path) -> None:
+    snapshot = Analyzer(path.read_text(encoding="utf-8")).snapshot()
+    root = ET.fromstring(to_page_svg(diagrams.build(snapshot, path.stem), "a program"))
+    plates = [rectangle(one) for one in root if one.get("class") == "plate"]
+    for number, one in enumerate(plates):
+        for two in plates[:number]:
+            apart = one[0] >= two[2] or two[0] >= one[2] or one[1] >= two[3] or two[1] >= one[3]
+            within = all(inside(two, corner) for corner in ((one[0], one[1]), (one[2], one[3])))
+            assert apart or within, (one, two)

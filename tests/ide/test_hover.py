@@ -54,6 +54,8 @@ def markdown(text: str) -> str:
         ("sca$0le=0.1", ["standard deviation", "Default: 1.0", "above 0"]),
         ("~ Cate$0gorical", ["Categorical(probs)", "probabilities that sum to 1"]),
         ("obj$0ect Token", ["sets to index by", "object Token : FinSet 256", "A set of 256 elements."]),
+        ("~ Cate$0gorical", ["give `probs` (probabilities that sum to 1) for each input"]),
+        ("let back$0bone", ["given 1 innovation: the standardised noise of the draw inside"]),
         ("FinS$0et 256", ["A finite set"]),
         ("<$0- backbone", ["Draws v"]),
     ],
@@ -261,3 +263,16 @@ def test_the_branches_of_a_fan_are_told_in_words() -> None:
 
 def test_a_size_that_comes_with_the_data_says_so() -> None:
     assert "comes with the data" in markdown("object County : FinSet $0_\n")
+
+
+@pytest.mark.parametrize("family", ["Binomial(5, 0.5)", "BetaBinomial(5, 1.0, 2.0)"])
+def test_a_count_that_ends_says_where(family: str) -> None:
+    marked = f"program p : Real 1 -> Real 1\n    sample k <- {family.replace('B', 'B$0', 1)}\n    return k\n"
+    assert "Support: counts 0, 1, …, total" in markdown(marked)
+    endless = marked.replace(family.replace("B", "B$0", 1), "Po$0isson(2.0)")
+    assert "Support: counts 0, 1, 2, …" in markdown(endless)
+
+
+def test_a_network_says_what_it_gives_and_lists_no_arguments() -> None:
+    found = markdown((LM + PROGRAM).replace("~ Categorical", "~ Cate$0gorical", 1))
+    assert "no arguments are written" in found and "also called" not in found

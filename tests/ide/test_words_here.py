@@ -22,7 +22,12 @@ from tests.ide.judged import hovered
         ("statistics/mrp", "let inhabitants", "if", ["only those count for which cell_state[c] == s holds"]),
         ("statistics/garch", "from omega", "from", ["from gives the first element"]),
         ("statistics/radon", "sample level", "Normal", ["Here loc is mu + gamma * log_uranium[c] and scale is tau."]),
-        ("lstm_lm", "morphism lm_head", "Categorical", ["the weights of the arrow give probs for each input"]),
+        (
+            "lstm_lm",
+            "morphism lm_head",
+            "Categorical",
+            ["the weights of the arrow give probs (probabilities that sum to 1) for each input"],
+        ),
         ("lstm_lm", "morphism lm_head", "role", ["Here kernel: a Markov kernel"]),
         ("topic_model", "sample topics_of", "over", ["Here topics_of: latent", "one for each topic for each document"]),
         ("statistics/missing_predictors", "observe fed", "impute", ["impute (of missing): each cell"]),

@@ -93,7 +93,7 @@ def behind_prefix(snapshot: Snapshot, place: Context) -> list[Completion] | None
     prefix = tokens[-2].text
     if prefix not in snapshot.table.prefixes:
         return None
-    return list(_named(snapshot, prefix, kinds_wanted(before_prefix(place)), BEST))
+    return list(_named(snapshot, prefix, kinds_wanted(before_prefix(place)), BEST, _call(place)))
 
 
 def from_imports(snapshot: Snapshot, place: Context) -> list[Completion] | None:
@@ -107,8 +107,7 @@ def imported_offered(snapshot: Snapshot, place: Context) -> Items:
     if place.begins or not place.expects_operand() or (place.last is not None and place.last.kind == "DOT"):
         return
     kinds = kinds_wanted(place)
-    bracket = place.brackets[-1] if place.brackets else None
-    call = bracket.before.text if bracket is not None and bracket.before is not None else ""
+    bracket, call = place.brackets[-1] if place.brackets else None, _call(place)
     # behind the arrow of a combinator its words follow, but in a fan
     words = bracket is not None and bracket.position > 0 and call in COMBINATORS and call != "fan"
     argument = place.start == "step" and bracket is not None and arrow_of(snapshot, call) is not None
@@ -117,7 +116,7 @@ def imported_offered(snapshot: Snapshot, place: Context) -> Items:
     # what is imported and not used yet was brought for the line that is being written
     used = used_elsewhere(snapshot, "") if place.start == "statement" and kinds != OBJECTS else None
     rank = BEST if kinds == OBJECTS else GOOD if place.start == "statement" else OTHER
-    for item in _named(snapshot, "", kinds, rank):
+    for item in _named(snapshot, "", kinds, rank, call):
         fresh = used is not None and item.label not in used and place.last is not None and place.last.text != ">>"
         yield replace(item, rank=BEST, order=-3) if fresh else item
     for each in snapshot.table.imports:
@@ -158,11 +157,28 @@ def _factors(space: ObjectExpr) -> list[str]:
     return [to_text(part) for part in space.factors] if isinstance(space, ProductExpr) else [to_text(space)]
 
 
-def _named(snapshot: Snapshot, prefix: str, kinds: Set[str], rank: int) -> Items:
+def _call(place: Context) -> str:
+    """What is called around a cursor."""
+    bracket = place.brackets[-1] if place.brackets else None
+    return bracket.before.text if bracket is not None and bracket.before is not None else ""
+
+
+def _takes(call: str, node: object) -> bool:
+    """Whether a combinator may take a program: `scan` wants a cell, `repeat` what gives the space that it reads."""
+    if not isinstance(node, ProgramHeader):
+        return True
+    if call in COMBINATORS and COMBINATORS[call].endomorphism:
+        return _factors(node.domain) == _factors(node.codomain)
+    return call != "scan" or _is_cell(node)
+
+
+def _named(snapshot: Snapshot, prefix: str, kinds: Set[str], rank: int, call: str) -> Items:
+    """The names behind a prefix, of these kinds, that `call` takes."""
     for local, target in snapshot.table.offered.items():
         before, _, last = local.rpartition(".")
         home = home_of(snapshot, target) if before == prefix else None
-        if home is not None and KINDS.get(home.statement.header.unit.keyword) in kinds:
+        unit = home.statement.header.unit if home is not None else None
+        if home is not None and unit is not None and KINDS.get(unit.keyword) in kinds and _takes(call, unit.node):
             yield _item(snapshot, last, home, rank)
 
 

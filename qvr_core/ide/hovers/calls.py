@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.hovers.bound import program_of
 from qvr_core.ide.hovers.sites import value_text
 from qvr_core.ide.hovers.words import reduction_text, short
-from qvr_core.ide.language_words import builtin_text
+from qvr_core.ide.language_words import builtin_text, constraint_words, family_text
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.reading import let_words
 from qvr_core.ide.symbols import Found
@@ -31,8 +31,17 @@ WIDEST = 72
 """Letters of a call that is shown as it is written."""
 
 
-def arguments_text(found: Found) -> str:
-    """Which argument of a family is which: `Here loc is 0.0 and scale is tau.`; a kernel has none."""
+def family_here(found: Found) -> Prose:
+    """A family: what it is, and which argument is which on this line, or what a network gives in their place."""
+    name, here = found.symbol.name, _arguments(found)
+    return family_text(name, here, of_network=here.startswith(NETWORK))
+
+
+NETWORK = "Here the weights of the arrow give "
+
+
+def _arguments(found: Found) -> str:
+    """`Here loc is 0.0 and scale is tau.`; what a network gives behind `~`."""
     family = FAMILIES.get(found.symbol.name)
     if family is None:
         return ""
@@ -60,9 +69,9 @@ def _listed(family: Family, args: tuple[Any, ...]) -> str:
 
 
 def _given_by_network(family: Family) -> str:
-    names = [f"`{parameter.name}`" for parameter in family.parameters if parameter.raw != "none"]
+    names = [f"`{one.name}` ({constraint_words(one)})" for one in family.parameters if one.raw != "none"]
     listed = f"{', '.join(names[:-1])}{' and ' if names[:-1] else ''}{names[-1]}" if names else "its parameters"
-    return f"Here the weights of the arrow give {listed} for each input: no arguments are written."
+    return f"{NETWORK}{listed} for each input: no arguments are written."
 
 
 def function_here(snapshot: Snapshot, found: Found) -> Prose:

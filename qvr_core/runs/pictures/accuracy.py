@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from qvr_core.runs.figures.loo import loo_of
-from qvr_core.runs.pictures.look import BAND, WIDTH, axes_of, figure_of, legend_below
+from qvr_core.runs.figures.loo import Loo
+from qvr_core.runs.pictures.look import BAND, LETTERS, WIDTH, axes_of, figure_of, legend_below
 from qvr_core.runs.pictures.posteriors import quiet
 from qvr_core.runs.pictures.stored import NoPicture, Observed, Stored
 
@@ -16,23 +16,32 @@ NAMED = 8
 """Observations of the largest Pareto k that are called by their names."""
 
 
-def pareto(stored: Stored) -> Any:
-    """Pareto k of each observation; the largest are named."""
+def pareto(weighed: Loo | None, refitted: Loo | None) -> Any:
+    """Pareto k of each observation, by importance weights alone; the largest are named.  The figures are those with the
+    refits that a run has, whose observations are marked.  Raises `NoPicture`."""
     from matplotlib import pyplot
 
-    found = loo_of(stored.tree)
-    if found is None:
+    if weighed is None:
         raise NoPicture("the run stored no log likelihood of single observations to leave out")
+    found = refitted or weighed
     figure, axes = pyplot.subplots(figsize=(WIDTH, 3.8), layout="constrained")
-    places, bad = np.arange(len(found.k)), found.k > found.good
-    axes.plot(places[~bad], found.k[~bad], ".", color="C0")
-    axes.plot(places[bad], found.k[bad], "o", color="C4", markersize=5)
+    k, places = weighed.k, np.arange(len(weighed.k))
+    exact = np.array([name in found.exact for name in found.names])
+    bad = (k > found.good) & ~exact
+    axes.plot(places[~bad & ~exact], k[~bad & ~exact], ".", color="C0")
+    axes.plot(places[bad], k[bad], "o", color="C4", markersize=5)
+    axes.plot(places[exact], k[exact], "o", color="C2", markersize=5, fillstyle="none")
     axes.axhline(found.good, color="C1", linewidth=1.2, linestyle="--")
-    for at in map(int, np.argsort(-found.k)[: NAMED if bad.any() else 3]):
-        text = found.names[at]
-        side = "right" if at > 0.75 * len(found.k) else "left"
+    names = list[Any]()
+    for at in map(int, np.argsort(-k)[: NAMED if bad.any() or exact.any() else 3]):
+        side = "right" if at > 0.75 * len(k) else "left"
         offset = (-5 if side == "right" else 5, 2)
-        axes.annotate(text, (at, float(found.k[at])), offset, textcoords="offset points", fontsize=8, ha=side)
+        place = (at, float(k[at]))
+        names.append(
+            axes.annotate(
+                found.names[at], place, offset, textcoords="offset points", fontsize=LETTERS - 1, ha=side, va="center"
+            )
+        )
     axes.set_xlabel("observation")
     axes.set_ylabel("Pareto k")
     axes.set_title(
@@ -45,10 +54,27 @@ def pareto(stored: Stored) -> Any:
     ]
     if bad.any():
         entries.append(("left out badly", {"color": "C4", "marker": "o", "linestyle": "none"}))
+    if exact.any():
+        entries.append(
+            ("refitted without it", {"color": "C2", "marker": "o", "linestyle": "none", "fillstyle": "none"})
+        )
     legend_below(
         figure, [*entries, (f"{found.good:.2f}, the largest to be trusted", {"color": "C1", "linestyle": "--"})]
     )
+    _thin(figure, names)
     return figure
+
+
+def _thin(figure: Any, names: list[Any]) -> None:
+    """Of names that stand on each other, the first stays."""
+    figure.draw_without_rendering()
+    kept = list[Any]()
+    for name in names:
+        edges = name.get_window_extent()
+        if any(edges.overlaps(other) for other in kept):
+            name.remove()
+        else:
+            kept.append(edges)
 
 
 def loo_pit(stored: Stored, steps: Sequence[Observed]) -> Any:

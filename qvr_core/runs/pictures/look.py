@@ -13,7 +13,7 @@ import numpy as np
 
 WIDTH = 8.0
 """Inches: at 650 pixels the smallest letters are still 10 high."""
-LETTERS = 10.0
+LETTERS = 10.5
 ACROSS = 5
 """Entries of a legend beside each other."""
 BAND = {"facecolor": "0.5", "alpha": 0.25}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qvr_core.inference.labelled_datasets import Dataset, Variable
 from qvr_core.runs.figures.loo import Array
 from qvr_core.runs.pictures.look import (
     BAND,
@@ -114,16 +115,20 @@ def trace(stored: Stored) -> Any:
         drawn = arviz_plots.plot_trace(
             scalars({"posterior": values}, statistics), cols=["__variable__"], col_wrap=1,
             figure_kwargs={**grid_size(len(values), 1, 1.3), "sharex": True},
-            visuals={"trace": {"width": 0.6}, "divergence": {"color": MARK}, "title": False, "xlabel": False},
+            visuals={"trace": {"width": 0.6}, "divergence": False, "title": False, "xlabel": False},
         )  # fmt: skip
+    diverged = _divergences(stored)
     for name, draws in values.items():
         axes = axes_of(drawn, name)
         axes.set_ylabel(name)
+        # at the foot of the panel, whatever the range of its draws is
+        at = np.unique(np.nonzero(diverged)[1])
+        axes.plot(at, np.full(len(at), 0.05), "|", color=MARK, transform=axes.get_xaxis_transform())
         axes.set_ylim(*between(draws, low=0.0005, high=0.9995))
     axes_of(drawn, list(values)[-1]).set_xlabel("draw")
     figure = figure_of(drawn)
     entries = chain_entries(stored.chains())
-    if "diverging" in statistics.data_vars and np.any(statistics["diverging"].values):
+    if diverged.any():
         entries.append(("divergence", {"color": MARK, "marker": "|", "linestyle": "none"}))
     legend_below(figure, entries)
     return figure
@@ -179,10 +184,13 @@ def pairs(stored: Stored) -> Any:
     if len(values) < 2:
         raise NoPicture("`pairs` wants two numbers at least: --vars names others")
     chains, draws = next(iter(values.values())).shape
-    step = max(1, chains * draws // DOTS)
-    thinned = {name: one[:, ::step] for name, one in values.items()}
+    divergences = _divergences(stored)
+    # some draws of each chain, and all those at which one of them diverged
+    some: list[int] = [*range(0, draws, max(1, chains * draws // DOTS)), *np.nonzero(divergences)[1].tolist()]
+    kept = np.unique(some)
+    thinned = {name: one[:, kept] for name, one in values.items()}
     side = min(1.7 * len(values), WIDTH)
-    diverged = _diverged(stored, step)
+    diverged = _marked(divergences[:, kept]) if divergences.any() else None
     with quiet():
         drawn = arviz_plots.plot_pair(
             scalars({"posterior": thinned}, diverged), figure_kwargs={"figsize": (WIDTH, side)},
@@ -197,15 +205,17 @@ def pairs(stored: Stored) -> Any:
     return figure
 
 
-def _diverged(stored: Stored, step: int) -> Any:
-    from qvr_core.inference.labelled_datasets import Dataset, Variable
+def _divergences(stored: Stored) -> Array:
+    """Whether each draw diverged: (chains, draws); none where the run has not kept it."""
+    statistics = stored.group("sample_stats").data_vars
+    if "diverging" in statistics:
+        return np.asarray(statistics["diverging"].values, bool)
+    return np.zeros((stored.chains(), 0), bool)
 
-    statistics = stored.group("sample_stats")
-    if "diverging" not in statistics.data_vars or not np.any(statistics["diverging"].values):
-        return None
-    marks = statistics["diverging"].values[:, ::step]
-    coords: dict[str, Array] = {"chain": np.arange(marks.shape[0]), "draw": np.arange(marks.shape[1])}
-    return Dataset({"diverging": Variable(("chain", "draw"), marks, coords)})
+
+def _marked(divergences: Array) -> Dataset:
+    coords: dict[str, Array] = {"chain": np.arange(divergences.shape[0]), "draw": np.arange(divergences.shape[1])}
+    return Dataset({"diverging": Variable(("chain", "draw"), divergences, coords)})
 
 
 def energy(stored: Stored) -> Any:

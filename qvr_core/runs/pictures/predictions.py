@@ -111,7 +111,10 @@ def _curves(steps: Sequence[Observed], source: str) -> Any:
                      "observed_dist": {"color": "C1", "width": 2}},
         )  # fmt: skip
     for step in steps:
-        axes_of(collection, step.name).set_xlim(*between(step.data, step.drawn, low=0.002, high=0.998))
+        axes = axes_of(collection, step.name)
+        axes.set_xlim(*between(step.data, step.drawn, low=0.002, high=0.998))
+        if kind == "ecdf":
+            _from_zero(axes)
     figure = figure_of(collection)
     if kind == "ecdf":
         figure.supylabel("share of the observations up to here", fontsize=LETTERS)
@@ -121,6 +124,15 @@ def _curves(steps: Sequence[Observed], source: str) -> Any:
         [("data", {"color": "C1", "linewidth": 2}), (f"{rows} data sets drawn from the {source}", {"color": "C0"})],
     )
     return figure
+
+
+def _from_zero(axes: Any) -> None:
+    """Distributions rise from 0, on an axis from 0 to 1, where they are drawn from their first step on."""
+    for line in axes.lines:
+        x, y = map(np.asarray, line.get_data())
+        if len(x) > 1:
+            line.set_data(np.r_[x[0], x], np.r_[0.0, y])
+    axes.set_ylim(0.0, 1.03)
 
 
 def _panels(count: int, height: float) -> tuple[Any, list[Any]]:
@@ -166,11 +178,10 @@ def statistics(steps: Sequence[Observed], wanted: Sequence[str], source: str) ->
             near = nearest(name, list(STATISTICS))
             guess = f"; did you mean `{near}`?" if near else ""
             raise NoPicture(f"there is no statistic `{name}`{guess}: {listed(list(STATISTICS))}")
-    several = len(steps) > 1
     values, seen = dict[str, Array](), dict[str, float]()
     for step in steps:
         for name in wanted:
-            called = f"{name} of {step.name}" if several else name
+            called = f"{name} of {step.name}"
             values[called] = STATISTICS[name](step.drawn)[None]
             seen[called] = float(STATISTICS[name](step.data))
     varying = {name: each for name, each in values.items() if np.ptp(each) > 0}
@@ -191,7 +202,14 @@ def statistics(steps: Sequence[Observed], wanted: Sequence[str], source: str) ->
             )
         )
     figure = figure_of(drawn)
-    legend_below(figure, [("data", {"color": "C1", "linewidth": 2}), (f"drawn from the {source}", {"facecolor": "C0"})])
+    same = [
+        f"{name}: {each.flat[0]:.3g} in every draw, {seen[name]:.3g} in the data"
+        for name, each in values.items()
+        if name not in varying
+    ]
+    if same:
+        figure.suptitle("\n".join(same).replace("-", "−"), fontsize=LETTERS)
+    legend_below(figure, [("data", {"color": "C1", "linewidth": 2}), (f"drawn from the {source}", {"color": "C0"})])
     return figure
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
 from qvr_core.runs.figures.loo import called
-from qvr_core.runs.record.netcdf import read_netcdf
+from qvr_core.runs.record.netcdf import labels_along, read_netcdf
 from qvr_core.runs.record.store import RunDirectory
 
 Array = NDArray[Any]
@@ -72,9 +72,7 @@ class Stored:
 
     def labels(self, of: str | None) -> tuple[str, ...] | None:
         """The labels of a set along which something is stored; None where it has none."""
-        coords = [group.coords[of] for group in self.tree.children.values() if of is not None and of in group.coords]
-        named = next((one for one in coords if one.dtype == object), None)
-        return None if named is None else tuple(map(str, named.tolist()))
+        return labels_along(self.tree, of)
 
     def observed(self, source: str) -> list[Observed]:
         """Each observed step that has both data and draws in the group `source`; cells without data are left out."""

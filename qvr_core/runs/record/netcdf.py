@@ -110,3 +110,10 @@ def _values(variable: Stored) -> Array:
         texts = [one.decode() if isinstance(one, bytes) else str(one) for one in found.ravel().tolist()]
         return np.array(texts, dtype=object).reshape(found.shape)
     return found
+
+
+def labels_along(tree: Tree, of: str | None) -> tuple[str, ...] | None:
+    """The labels of a set along which something is stored; None where it has none."""
+    coords = [group.coords[of] for group in tree.children.values() if of is not None and of in group.coords]
+    named = next((one for one in coords if one.dtype == object), None)
+    return None if named is None else tuple(map(str, named.tolist()))

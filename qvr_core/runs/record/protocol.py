@@ -129,7 +129,8 @@ class Started(Frozen):
 
 
 class Progress(Frozen):
-    """At most ten a second.  `seconds` is time in the run so far, resumed parts included; `eta` seconds to go."""
+    """At most ten a second, but for a hundred of a curve of losses.  `seconds` is time in the run so far, resumed parts
+    included; `eta` seconds to go."""
 
     event: Literal["progress"] = "progress"
     step: int

@@ -1,4 +1,4 @@
-"""Events on their way out of the worker: stored, sent, progress merged to ten a second."""
+"""Events on their way out of the worker: stored, sent, progress merged to ten a second, or a hundred a curve."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from qvr_core.runs.record.store import RunDirectory
 
 INTERVAL = 0.1
 STORED_INTERVAL = 1.0
+POINTS = 100
+"""Of a curve of losses, however fast its steps are: two points would make a line of any curve."""
 
 
 class Emitter:
     """Hands events to `send` and writes them to the run directory.
 
-    Of progress events that come faster than ten a second only the newest goes out, and only one a second is stored;
-    what is held back goes out before the next event of another kind.
+    Of progress events that come faster than ten a second only the newest goes out, and only one a second is stored,
+    but that a curve of losses has its points; what is held back goes out before the next event of another kind.
     """
 
     def __init__(
@@ -27,19 +29,23 @@ class Emitter:
         self._clock = clock
         self._sent = self._stored = -1e9
         self._held: Progress | None = None
+        self._point = 0
         self._store_works = True
 
     def emit(self, event: Event) -> None:
         """Send an event; a progress event perhaps later, merged into a newer one."""
         now = self._clock()
         if isinstance(event, Progress):
-            if now - self._sent < INTERVAL:
+            on_curve = event.loss is not None and event.step >= self._point
+            if now - self._sent < INTERVAL and not on_curve:
                 self._held = event
                 return
             self._held = None
             self._sent = now
             self._send(event)
-            if now - self._stored >= STORED_INTERVAL:
+            if on_curve:
+                self._point = event.step + max(1, event.steps // POINTS)
+            if on_curve or now - self._stored >= STORED_INTERVAL:
                 self._stored = now
                 self._store(event)
             return

@@ -158,7 +158,8 @@ def support_words(family: Family) -> str:
             return "any real number" if family.event == 0 else "any real vector"
         return f"numbers from {interval(support.low, support.high)}"
     if support.kind == "count":
-        whole = "counts 0, 1, 2, …" if support.low is not None else "whole numbers"
+        counts = f"counts 0, 1, …, {family.counts_to}" if family.counts_to else "counts 0, 1, 2, …"
+        whole = counts if support.low is not None else "whole numbers"
         return whole if family.event == 0 else f"vectors of {whole}"
     return "from a finite set" if support.kind == "finite" else f"from `{support.kind}`"
 

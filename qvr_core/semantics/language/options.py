@@ -52,7 +52,7 @@ MEANINGS_OF_STEPS: Mapping[tuple[str, str], str] = {
         "over",
     ): "The set that the numbers of one draw run over: one number for each of its elements, such as one "
     "probability for each topic.",
-    ("marginalize", "over"): "The groups: the steps of one group share one value of what is summed out.",
+    ("marginalize", "over"): "The groups: the rows of one group share one value of what is summed out.",
 }
 """The same where it depends on the word of the step."""
 

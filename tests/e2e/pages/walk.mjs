@@ -1,12 +1,14 @@
 /**
  * Pages that open from the disk, as readers see them: `node walk.mjs PICTURES PAGE…`, light and dark, at 650 and 1,200
- * pixels: nothing is fetched, nothing stands outside the window, and axe-core finds nothing serious.  Pictures go into
- * the folder PICTURES, unless it is `-`.
+ * pixels: nothing is fetched, nothing stands outside the window, letters of pictures are 10 pixels high at least, none on
+ * others, told from what they stand on, and axe-core, which looks at no letters of pictures, finds nothing serious.
+ * Pictures go into the folder PICTURES, unless it is `-`.
  */
 import * as path from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "../../../playground/node_modules/playwright-core/index.mjs";
 import { serious } from "../axe.mjs";
+import { letters } from "./letters.mjs";
 
 const [folder, ...pages] = process.argv.slice(2);
 const browser = await chromium.launch({
@@ -40,6 +42,13 @@ for (const shade of ["light", "dark"]) {
       });
       if (outside.length > 0) {
         wrong.push(`${name}: outside of the window: ${outside.slice(0, 5).join(" | ")} (${outside.length})`);
+      }
+      if (await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)) {
+        wrong.push(`${name}: scrolls sideways`);
+      }
+      const seen = await page.evaluate(letters);
+      if (seen.length > 0) {
+        wrong.push(`${name}: ${seen.slice(0, 5).join(" | ")} (${seen.length})`);
       }
       wrong.push(...(await serious(page)).map((one) => `${name}: ${one}`));
       if (folder !== "-") {

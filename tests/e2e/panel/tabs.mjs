@@ -1,9 +1,10 @@
 /** All tabs of the run panel: pictures of them light and dark, narrow and wide, into FOLDER; every number inside the panel; nothing that
- * axe-core finds serious, in high contrast neither. */
+ * axe-core finds serious, in high contrast neither; letters of pictures are 10 pixels high at least, and none on others. */
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync } from "node:fs";
 import * as path from "node:path";
 import { serious } from "../axe.mjs";
+import { letters } from "../pages/letters.mjs";
 import { browse, bundle, openPanel, outside, ROOT, runsOf, THEMES } from "./page.mjs";
 
 const folder = path.resolve(process.argv[2] ?? path.join(ROOT, ".cache/e2e/screenshots"));
@@ -27,6 +28,7 @@ try {
           await page.waitForTimeout(200);
           await page.screenshot({ path: path.join(folder, `panel-${name}-${tab.toLowerCase()}-${theme}-${width}.png`), fullPage: true });
           assert.deepEqual(await outside(page), [], `${name} ${tab} at ${width}`);
+          assert.deepEqual(await page.evaluate(letters), [], `${name} ${tab} at ${width}`);
           assert.deepEqual(await serious(page), [], `${name} ${tab}, ${theme}`);
         }
         await page.close();

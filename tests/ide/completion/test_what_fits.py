@@ -210,3 +210,10 @@ def test_what_is_drawn_begins_with_a_draw() -> None:
 def test_an_arrow_into_what_is_observed_comes_before_families() -> None:
     found = offered("rlstm_lm", "observe next_token", "    observe next_token : Token <- ")
     assert found.index("lm_head") < found.index("Normal")
+
+
+def test_repeat_and_scan_take_imported_programs_that_they_can_run() -> None:
+    repeated = offered("mogrifier_rlstm_lm", "let mogrified", "let mogrified = repeat(")
+    assert "mogrifier" in repeated and "rlstm" not in repeated
+    scanned = offered("mogrifier_rlstm_lm", "let mogrified", "let mogrified = scan(")
+    assert "rlstm" in scanned and "mogrifier" not in scanned

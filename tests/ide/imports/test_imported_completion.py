@@ -35,7 +35,7 @@ def offered(text: str) -> dict[str, Completion]:
         (f"{PREFIX}object Wide : l.$0\n", OBJECTS),
         (f"{PREFIX}morphism f : l.Hidden -> l.H$0\n", OBJECTS),
         (f"{PREFIX}let a = l.$0\n", ARROWS),
-        (f"{PREFIX}let a = l.embed >> scan(l.$0)\n", ARROWS),
+        (f"{PREFIX}let a = l.embed >> scan(l.$0)\n", [one for one in ARROWS if one != "effects"]),  # no cell
         (f"{PREFIX}let a = identity(l.$0)\n", OBJECTS),
         (f"{PREFIX}export l.$0\n", ARROWS),
         (f"{PREFIX}program p : l.Token -> l.Hidden\n    sample h <- l.$0\n", sorted(["Shifted", *ARROWS])),

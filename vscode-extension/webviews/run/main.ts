@@ -80,6 +80,7 @@ let summarised: Summary | undefined;
 let others: { runId: string; label: string }[] = [];
 let other: Other | undefined;
 
+window.addEventListener("resize", () => run && drawPage(run));
 window.addEventListener("message", ({ data }: MessageEvent<ToRun>) => {
   switch (data.type) {
     case "run":
@@ -246,7 +247,8 @@ function drawPage(shown: RunState): void {
   const tab = currentTab(shown);
   const watched = summarised ? "" : (shown.drawn?.chains.map((chain) => chain.draws.at(-1)).join() ?? "");
   const { forest, pairs } = state();
-  const now = JSON.stringify([tab, watched, forest, pairs]);
+  const wide = tab === "pairs" ? document.documentElement.clientWidth : 0;
+  const now = JSON.stringify([tab, watched, forest, pairs, wide]);
   if (drawnPage !== now) {
     drawnPage = now;
     pages.replaceChildren(...page(shown, tab));

@@ -7,8 +7,11 @@ import { axis, digits, picture, scale, svg } from "./svg";
 
 const FIRST = 4;
 const MOST = 6;
-const CELL = 130;
-const LEFT = 34;
+/** Pixels of a picture; it is drawn as large as it is shown, as letters of one that shrinks would be small. */
+const [SMALL, CELL] = [78, 130];
+const LEFT = 40;
+/** Beside the pictures: the edges of the page, the names of the rows, and the room between pictures. */
+const [EDGES, NAMES, ROOM] = [54, 100, 6];
 
 export function pairsView(summary: Summary, chosen: readonly string[], choose: Choose, change: (chosen: string[]) => void): HTMLElement[] {
   const drawn = summary.drawn ?? [];
@@ -24,12 +27,14 @@ export function pairsView(summary: Summary, chosen: readonly string[], choose: C
     });
     return el("label", {}, box, ` ${one}`);
   });
+  const room = (document.documentElement.clientWidth - EDGES - NAMES) / shown.length - ROOM;
+  const cell = Math.floor(Math.min(Math.max(room, SMALL), CELL));
   const rows = shown.map((vertical, row) =>
     el(
       "tr",
       {},
       el("th", { scope: "row" }, link(vertical, choose)),
-      ...shown.slice(0, row + 1).map((horizontal) => el("td", {}, vertical === horizontal ? marginal(summary, vertical) : cloud(summary, horizontal, vertical))),
+      ...shown.slice(0, row + 1).map((horizontal) => el("td", {}, vertical === horizontal ? marginal(summary, vertical, cell) : cloud(summary, horizontal, vertical, cell))),
     ),
   );
   const heads = el("tr", {}, el("td", {}), ...shown.map((one) => el("th", { scope: "col" }, one)));
@@ -45,12 +50,12 @@ export function pairsView(summary: Summary, chosen: readonly string[], choose: C
   ];
 }
 
-function marginal(summary: Summary, label: string): SVGSVGElement | string {
+function marginal(summary: Summary, label: string, cell: number): SVGSVGElement | string {
   const one = elements(summary).find((element) => element.name === label);
-  return one ? density(one, CELL, CELL - 30) : "";
+  return one ? density(one, cell, cell - 30) : "";
 }
 
-function cloud(summary: Summary, horizontal: string, vertical: string): SVGSVGElement {
+function cloud(summary: Summary, horizontal: string, vertical: string, cell: number): SVGSVGElement {
   const [across, up] = [horizontal, vertical].map((label) => (summary.drawn ?? []).indexOf(label)) as [number, number];
   const points = (summary.traces ?? []).flatMap((chain) => {
     const bad = new Set(chain.diverging);
@@ -61,18 +66,18 @@ function cloud(summary: Summary, horizontal: string, vertical: string): SVGSVGEl
   });
   const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
   const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const bottom = CELL - 16;
-  const x = scale(left, right, LEFT + 4, CELL - 4);
+  const bottom = cell - 16;
+  const x = scale(left, right, LEFT + 4, cell - 4);
   const y = scale(low, high, bottom - 4, 4);
   const dots = [...points.filter(({ bad }) => !bad), ...points.filter(({ bad }) => bad)];
   return picture(
     `${vertical} against ${horizontal}`,
-    CELL,
-    CELL,
+    cell,
+    cell,
     ...dots.map((dot) => svg("circle", { cx: x(dot.x).toFixed(1), cy: y(dot.y).toFixed(1), r: dot.bad ? 2.4 : 1.3, class: dot.bad ? "dot diverging" : "dot" })),
     svg("line", { x1: LEFT, x2: LEFT, y1: 0, y2: bottom, class: "axis" }),
     svg("text", { x: LEFT - 3, y: 9, "text-anchor": "end" }, digits(high)),
     svg("text", { x: LEFT - 3, y: bottom, "text-anchor": "end" }, digits(low)),
-    axis(left, right, LEFT, CELL, bottom, 2),
+    axis(left, right, LEFT, cell, bottom, 2),
   );
 }
