@@ -34,7 +34,7 @@ async function fits(what, page) {
     await page.setViewportSize({ width, height: before.height });
     await page.waitForTimeout(300);
     for (const frame of page.frames()) {
-      const wrong = [...(await outside(frame)), ...(await frame.evaluate(letters))];
+      const wrong = [...(await outside(frame)), ...(await frame.evaluate(letters, frame.url().includes("diagram") ? 8 : 10))];
       const name = `${what} at ${width}, ${path.basename(new URL(frame.url()).pathname)}`;
       console.log(`${wrong.length === 0 ? "ok" : "FAILED"} ${name}: ${wrong.length} outside, or not to be read`);
       if (wrong.length > 0) {

@@ -1,6 +1,6 @@
-/** What is wrong with the letters of a page's pictures; it runs in the page, so that it stands on nothing outside of itself. */
-export function letters() {
-  const LEAST = 10; // pixels
+/** What is wrong with the letters of a page's pictures, of which `least` is the height in pixels; with another one than 10 they are
+ * pictures that readers move and make larger.  It runs in the page, so that it stands on nothing outside of itself. */
+export function letters(least = 10) {
   const CONTRAST = 4.5; // WCAG 2.2, 1.4.3
   const TOUCH = 2; // pixels that letters may stand on each other, as their boxes have room above and below
   const channels = (colour) => (/rgba?\(([^)]*)\)/.exec(colour)?.[1] ?? "0,0,0,0").split(",").map(Number);
@@ -23,13 +23,17 @@ export function letters() {
   for (const picture of document.querySelectorAll("svg")) {
     const texts = [...picture.querySelectorAll("text")].filter((one) => one.getClientRects().length > 0 && one.textContent.trim() !== "");
     const boxes = texts.map((one) => one.getBoundingClientRect());
+    const frame = picture.getBoundingClientRect();
     const shapes = [...picture.querySelectorAll("rect, ellipse")];
     texts.forEach((text, at) => {
       const style = getComputedStyle(text);
       const matrix = text.getScreenCTM();
       const high = Number.parseFloat(style.fontSize) * Math.hypot(matrix.a, matrix.b);
-      if (high < LEAST - 0.05) {
+      if (high < least - 0.05) {
         wrong.push(`${text.textContent}: ${high.toFixed(1)} pixels high`);
+      }
+      if (least === 10 && (boxes[at].left < frame.left - 1 || boxes[at].right > frame.right + 1)) {
+        wrong.push(`${text.textContent} is cut off at the edge of its picture`);
       }
       const under = shapes.filter((one) => holds(one, boxes[at]) && !(one.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_PRECEDING));
       const filled = under.map((one) => getComputedStyle(one).fill).filter((fill) => fill !== "none" && channels(fill)[3] !== 0);

@@ -9,7 +9,7 @@ export interface Zoom {
 }
 
 /** Below this scale letters are too small to read (small print has 10 px in the layout); only who zooms out goes there. */
-const READABLE = 1;
+const READABLE = 0.8;
 
 export class View {
   private svg: SVGSVGElement | undefined;
