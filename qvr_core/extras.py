@@ -6,6 +6,8 @@ import sys
 
 RUNS = "qvr-lsp[run]"
 """What fits and draws need: PyTorch and the rest."""
+OTHERS = {name: "qvr-lsp[cluster]" for name in ("dask", "distributed", "dask_jobqueue", "cryptography")}
+"""Of packages that runs do not need: the extra that brings them."""
 
 
 def lacking(package: str) -> str:
@@ -13,6 +15,6 @@ def lacking(package: str) -> str:
     return f"the package `{package}`, which {sys.executable} does not have"
 
 
-def remedy() -> str:
-    """The command that installs what runs need."""
-    return f"{sys.executable} -m pip install '{RUNS}'"
+def remedy(package: str = "") -> str:
+    """The command that installs what runs need, or the package that is lacking."""
+    return f"{sys.executable} -m pip install '{OTHERS.get(package, RUNS)}'"

@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("qvr_core", "qvr_lsp")
 PARTS = {"pydantic_core": "pydantic", "cycler": "matplotlib"}
 """Modules that another distribution documents as its own."""
-# HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.
-BY_NAME = {"h5netcdf", "h5py"}
+# HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.  Certificates are made
+# by cryptography inside distributed.
+BY_NAME = {"h5netcdf", "h5py", "cryptography"}
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -29,7 +30,7 @@ def imports(path: Path) -> Iterator[str]:
 def declared() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["sample"], *extras["run"], *extras["plots"]]
+    requirements = [*project["dependencies"], *extras["sample"], *extras["run"], *extras["plots"], *extras["cluster"]]
     names = {re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] for requirement in requirements}
     return {name.replace("-", "_") for name in names} - {project["name"].replace("-", "_")}
 

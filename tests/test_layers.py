@@ -25,7 +25,7 @@ LAYERS = (
     ("workspace", "disk", "pages", "collector", "examples", "extras", "fetched", "html", "narrowing", "dependence"),
     ("lowered",),
     ("ide", "diagrams", "export"),
-    ("arrays",),
+    ("arrays", "cluster"),
     ("codegen",),
     ("runtime",),
     ("data",),

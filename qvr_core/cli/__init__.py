@@ -86,7 +86,7 @@ def main() -> None:
         if (error.name or "").partition(".")[0] in ("qvr_core", "qvr_lsp"):
             raise
         package = (error.name or "").partition(".")[0]
-        _end(f"this needs {lacking(package)}; what fits and draws need is installed by: {remedy()}")
+        _end(f"this needs {lacking(package)}; what fits and draws need is installed by: {remedy(package)}")
     except OSError as error:
         _end(f"{error.filename or 'the output'}: {error.strerror or error}")
 

@@ -87,7 +87,7 @@ def _command(algorithm: str) -> Callable[..., None]:
     return command
 
 
-ONLY_OF = {"init": ("nuts",)}
+ONLY_OF = {"init": ("nuts",), "cluster": ("nuts",)}
 """Settings that the help of other algorithms does not show."""
 MORE = "With --resume: so many draws of each chain on top of those that were asked for."
 REPEATED = {"param": "NAME=VALUE", "data": "[NAME=]VALUE"}
@@ -288,7 +288,7 @@ def _check_named_data(settings: Path, toml: str, model: Model, name: str | None)
 
 
 LIMITS = {"time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit"}
-CHANGEABLE = {"svi": LIMITS | {"steps", "nan"}, "nuts": LIMITS}
+CHANGEABLE = {"svi": LIMITS | {"steps", "nan"}, "nuts": LIMITS | {"cluster"}}
 """What a resumed run may have another value of."""
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.axes import axes_of, element_names
-from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
+from qvr_core.inference.machine.compiled import MachineDensity
+from qvr_core.inference.machine.density import NotCompiled, machine_density
 from qvr_core.inference.mcmc import MCMC, NUTSKernel
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import ProgramPotential

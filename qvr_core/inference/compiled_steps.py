@@ -32,7 +32,8 @@ from qvr_core.inference.guides.joint import (
 )
 from qvr_core.inference.guides.normal import AutoNormalGuide
 from qvr_core.inference.low_rank_bound import LowRankBound
-from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
+from qvr_core.inference.machine.compiled import MachineDensity
+from qvr_core.inference.machine.density import NotCompiled, machine_density
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.nonfinite_latents import first_not_finite_at
 from qvr_core.inference.objectives import ELBO, IWAEBound

@@ -24,7 +24,7 @@ from qvr_core.dsl import loads
 from qvr_core.inference.diagnostics import convergence
 from qvr_core.inference.diagnostics.convergence import mcse_mean
 from qvr_core.inference.machine.chain import Chain, Settings
-from qvr_core.inference.machine.density import MachineDensity
+from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.tracing import density_graph
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from tests.arrays.test_densities import POSITIONS, PROGRAMS, potential

@@ -13,7 +13,7 @@ from qvr_core.codegen.calls import Compiled
 from qvr_core.codegen.kernels import transition
 
 if TYPE_CHECKING:
-    from qvr_core.inference.machine.density import MachineDensity
+    from qvr_core.inference.machine.compiled import MachineDensity
 
 Array = NDArray[Any]
 ADVANCE = Compiled(transition.advance)

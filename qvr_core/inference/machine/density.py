@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import TORCH, arrays
 from qvr_core.arrays.graph import Unsupported
-from qvr_core.codegen.build import address_of
-from qvr_core.codegen.intrinsics import DENSITY
 from qvr_core.codegen.llvm import MISSING, available
 from qvr_core.codegen.lowering.lowering import NoLoops
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.source import Text
+from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.referee import Plain, disagreement
 from qvr_core.inference.machine.tracing import Traceable, density_graph, work_of
 
@@ -25,29 +22,6 @@ MOST_OPERATIONS = 12_000
 """Of a graph; lowering one takes 0.1 ms an operation."""
 MOST_LINES = 1000
 """Longer texts take the compiler longer than they are worth."""
-
-
-@dataclass(slots=True)
-class MachineDensity:
-    """A compiled density: its address, the constants it reads, and the room that each chain lends it."""
-
-    address: int
-    width: int
-    room: int
-    reals: Array
-    wholes: Array
-    keeps: Any
-    """The compiled code, which must outlive its address."""
-    source: str
-    """The text that it was compiled from."""
-
-    def __call__(self, q: Array) -> tuple[float, Array]:
-        """Value and gradient at a position (D,)."""
-        here = np.ascontiguousarray(q, dtype=np.float64)
-        gradient, room = np.empty(self.width), np.empty(max(self.room, 1))
-        arrays = (here, gradient, room, self.reals, self.wholes)
-        value = DENSITY(self.address)(*(array.ctypes.data for array in arrays))
-        return float(value), gradient
 
 
 class NotCompiled(Exception):
@@ -98,11 +72,9 @@ def _built(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            address, keeps = address_of(text)
+            made = MachineDensity.of(text, potential.width)
         except Exception as error:
             raise NotCompiled(f"the compiler failed ({_first_line(error)})") from error
-    reals, wholes = np.array(text.reals or [0.0]), np.array(text.wholes or [0], dtype=np.int64)
-    made = MachineDensity(address, potential.width, text.room, reals, wholes, keeps, text.source)
     if like is not None and like.source == text.source:
         return made
     slopes = gradients_of(potential) if text.adaptive else None

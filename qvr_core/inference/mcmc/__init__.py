@@ -9,14 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qvr_core.inference.mcmc.chains import MCMC, Progress, joined
+    from qvr_core.inference.mcmc.chains import MCMC, joined
+    from qvr_core.inference.mcmc.collected import Progress
     from qvr_core.inference.mcmc.hmc import HMCKernel
     from qvr_core.inference.mcmc.interruptible import Enough
     from qvr_core.inference.mcmc.nuts import NUTSKernel
     from qvr_core.inference.mcmc.result import MCMCResult
 
 __all__ = ["MCMC", "Enough", "HMCKernel", "MCMCResult", "NUTSKernel", "Progress", "joined"]
-_PLACES = {"HMCKernel": "hmc", "Enough": "interruptible", "NUTSKernel": "nuts", "MCMCResult": "result"}
+_PLACES = {
+    "HMCKernel": "hmc", "Enough": "interruptible", "NUTSKernel": "nuts", "MCMCResult": "result",
+    "Progress": "collected",
+}  # fmt: skip
 """The module of each name; of the others `chains`."""
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from qvr_core.inference.machine.density import MachineDensity
+from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.mcmc import pathfinder
 from qvr_core.inference.mcmc.chains import PATHS, Kernel
 from qvr_core.inference.mcmc.draws import Columns

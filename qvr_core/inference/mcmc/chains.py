@@ -6,17 +6,20 @@ import contextlib
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.cluster.dealing import Dealer
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import pathfinder
-from qvr_core.inference.mcmc.draws import Draws, Keeper, Slice
-from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, evaluated_by, reported
+from qvr_core.inference.mcmc.clustered import Placed, run_on
+from qvr_core.inference.mcmc.collected import Collected, Watch, each_transition
+from qvr_core.inference.mcmc.draws import Keeper, Slice
+from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, evaluated_by
 from qvr_core.inference.mcmc.hamiltonian import state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
 from qvr_core.inference.mcmc.interruptible import Enough
@@ -30,32 +33,14 @@ from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 Kernel = HMCKernel | NUTSKernel
 Schedule = Literal["together", "processes", "sequential"]
 Init = Literal["random", "pathfinder"]
 PATHS = 1
 """Set in front of a chain's seed: the numbers of its path are not those of its transitions."""
-STUCK = 0.01
-"""A chain that has moved less than this part of the prior's standard deviation is reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One transition of all chains, for those who watch; watching changes no draw.  Arrays (chains,) of numpy."""
-
-    draw: int
-    total: int
-    warmup: bool
-    acceptance: Array
-    diverging: Array
-    step_size: Array
-    depth: Array
-    steps: Array
-    position: Array
-    """Where the chains are, (chains, width)."""
-
-
-Watch = Callable[[Progress], None]
 
 
 class MCMC:
@@ -72,6 +57,9 @@ class MCMC:
     `init` is where chains start: 'random', noise from its prior and unconstrained values uniform on (−2, 2), or
     'pathfinder', draws of Normal approximations on the way up from there.  Such starts lie close together: R-hat then
     says less of modes that no path has found.
+
+    `client` is a `distributed.Client`: the chains run as machine code on its cluster, slice by slice on whichever
+    worker is free.  On machines of one kind the draws are those of a run without it, bit for bit.
     """
 
     def __init__(
@@ -85,6 +73,7 @@ class MCMC:
         chains: Schedule | None = None,
         engine: Engine = "auto",
         init: Init = "random",
+        client: Client | None = None,
     ) -> None:
         if num_samples < 1 or num_chains < 1 or num_warmup < 0:
             raise InputProblem("num_samples and num_chains must be at least 1, num_warmup at least 0")
@@ -92,6 +81,7 @@ class MCMC:
         self.num_warmup, self.num_samples, self.num_chains = num_warmup, num_samples, num_chains
         self.seed = seed
         self.schedule = chains
+        self.client = client
         self.engine: Engine = engine
         self.choice: Choice | None = None
         self.init: Init = init
@@ -118,6 +108,11 @@ class MCMC:
         if (note := self.choose(potential).note) is not None:
             warnings.warn(note, stacklevel=2)
         seeds = self.seeds()
+        given = observations if observations is not None else getattr(model, "observations", None)
+        told = Given(model, x, dict(given or {}))
+        if self.client is not None:
+            dealer = Dealer(self.client, lambda text: warnings.warn(text, stacklevel=2))
+            return replace(joined(self.on_cluster(dealer, potential, seeds)), given=told)
         schedule = self.schedule or ("together" if potential.vectorised else "sequential")
         if schedule == "together" or self.num_chains == 1:
             groups = [seeds]
@@ -127,8 +122,7 @@ class MCMC:
             runs = in_processes([partial(self.chains_of, potential, group, None) for group in groups])
         else:
             runs = [self.chains_of(potential, group, watch) for group in groups]
-        given = observations if observations is not None else getattr(model, "observations", None)
-        return replace(joined(runs), given=Given(model, x, dict(given or {})))
+        return replace(joined(runs), given=told)
 
     def seeds(self) -> list[int]:
         """A seed for each chain."""
@@ -160,7 +154,7 @@ class MCMC:
             why = "no path of pathfinder has found a Normal near the posterior: chains start at random"
             self.choice = replace(self.choice, note=self.choice.note or why)
 
-    def _begins(self, potential: Potential, seeds: Sequence[int]) -> Array | None:
+    def begins(self, potential: Potential, seeds: Sequence[int]) -> Array | None:
         """Where chains start, where that was found beforehand."""
         if self.starts is None:
             return None
@@ -184,6 +178,37 @@ class MCMC:
             result = self._chains(choice, potential, seeds, watch, ended, keeper)
         return replace(result, engine=choice.engine)
 
+    def on_cluster(
+        self,
+        dealer: Dealer,
+        potential: Potential,
+        seeds: Sequence[int],
+        watch: Callable[[int, int, Slice], None] = lambda number, first, part: None,
+        ended: Callable[[], bool] = lambda: False,
+        keeper: Callable[[int], Keeper | None] = lambda number: None,
+        tell: Callable[[str], None] = warnings.warn,
+    ) -> list[MCMCResult]:
+        """The chains of these seeds that have draws, each run by itself on a cluster.  `watch` sees the slices of each
+        by its number, with that of the first transition, and `keeper` is who keeps it.  Raises `LostCluster`,
+        `UnitFailed`, and `InputProblem` where the density is no machine code."""
+        choice = self.choice or self.choose(potential)
+        density = choice.density
+        if density is None:
+            why = f": {choice.why}" if choice.why else ""
+            raise InputProblem(f"a cluster runs chains as machine code, which these are not{why}")
+        placed: list[Placed] = []
+        for number, seed in enumerate(seeds):
+            own = keeper(number)
+            begun = own.begun() if own is not None else None
+            starts = self.begins(potential, [seed]) if begun is None else None
+            every = own.every if own is not None else None
+            running = Compiled(self, density, potential, [seed], ended, begun and begun[0], starts, every=every)
+            collected = Collected(running, self.num_warmup, None, partial(watch, number), own, begun)
+            placed.append(Placed(running, collected))
+        run_on(dealer, density, placed, ended, tell)
+        drawn = [one.collected.result(potential) for one in placed if one.collected.draws.count]
+        return [replace(result, engine=choice.engine) for result in drawn]
+
     def _chains(
         self,
         choice: Choice,
@@ -196,54 +221,25 @@ class MCMC:
         begun = keeper.begun() if keeper is not None else None
         state = begun and begun[0]
         every = keeper.every if keeper is not None else None
-        starts = self._begins(potential, seeds) if begun is None else None
+        starts = self.begins(potential, seeds) if begun is None else None
         running: Compiled | Stepwise
         if choice.density is not None:
             running, report = Compiled(self, choice.density, potential, seeds, ended, state, starts, every=every), None
         else:
             running, report = Stepwise(self, potential, seeds, state, starts), potential.report
-        draws, draw, last = Draws(report), running.done, running.whole().arrays["q"]
-        if begun is not None and begun[1]:
-            draws.extend(begun[1])
+        seen = None if watch is None else each_transition(watch, running.total, self.num_warmup)
+        collected = Collected(running, self.num_warmup, report, seen, keeper, begun)
         with contextlib.suppress(Enough):
             for part in running.slices():
-                last = part.columns["q"][:, -1]
-                draws.extend(part.behind(max(self.num_warmup - draw, 0)))
-                draw += len(part)
-                if watch is not None:
-                    for at, number in enumerate(range(draw - len(part), draw)):
-                        watch(_progress(number, running.total, number < self.num_warmup, part, at))
-                if keeper is not None and draw < running.total and keeper.due(draw):
-                    keeper.keep(running.whole(), draws)
-        if keeper is not None and running.done == draw:
-            keeper.keep(running.whole(), draws)
-        if not draws.count:
-            raise Enough
-        remarks = _stuck(running.first, last)
-        return draws.result(lambda q: reported(potential, q), running.step_size, remarks, potential.advice)
-
-
-def _progress(draw: int, total: int, warmup: bool, part: Slice, at: int) -> Progress:
-    names = ("acceptance", "diverging", "depth", "steps")
-    reported = {name: part.columns[name][:, at] for name in names}
-    step_size, position = part.step_size[:, at], part.columns["q"][:, at]
-    return Progress(draw, total, warmup, step_size=step_size, position=position, **reported)
+                collected.take(part)
+        collected.close()
+        return collected.result(potential)
 
 
 def _alone(potential: Potential, q: Array) -> tuple[float, Array]:
     """Log density and gradient at one position (D,)."""
     state = state_at(potential, arrays.from_numpy(q).to(potential.dtype).unsqueeze(0).numpy())
     return float(state.log_density[0]), state.gradient[0].astype(np.float64)
-
-
-def _stuck(first: Array, last: Array) -> list[str]:
-    moved = np.sqrt(np.square((last - first).astype(np.float64)).mean(-1))
-    return [
-        f"chain {index} has moved only {float(distance):.2%} of the prior's standard deviation since its start: run a "
-        "longer warm-up, allow deeper trees (max_tree_depth), or a larger step_size"
-        for index, distance in enumerate(moved)
-        if float(distance) < STUCK
-    ]
 
 
 def joined(runs: Sequence[MCMCResult]) -> MCMCResult:

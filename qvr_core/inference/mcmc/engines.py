@@ -18,7 +18,8 @@ import numpy as np
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.inference.machine.chain import Chain, Settings, compile_sampler
-from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
+from qvr_core.inference.machine.compiled import MachineDensity
+from qvr_core.inference.machine.density import NotCompiled, machine_density
 from qvr_core.inference.mcmc.adaptation import EARLY_DEPTH, EARLY_DRAWS, is_early, window_ends
 from qvr_core.inference.mcmc.draws import ChainsState, Slice
 from qvr_core.inference.mcmc.hamiltonian import State
@@ -138,6 +139,7 @@ class Compiled:
             if warmup > 0:
                 begins = arrays.from_numpy(self.first)
                 self.first = np.stack([potential.find_initial_position(q).numpy() for q in begins])
+        self.settings = settings
         self.chains: list[Chain] = []
         for q, seed in zip(self.first, seeds, strict=True):
             value, gradient = density(q)
@@ -161,17 +163,23 @@ class Compiled:
         with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
             size = 1
             while self.done < self.total and not self.ended():
-                count = min(size, self.total - self.done, self.every - self.done % self.every)
+                count = min(size, self.until() - self.done)
                 began = time.perf_counter()
                 jobs = (self.chains, repeat(count, len(self.chains)))
                 parts = list(map(Chain.advance, *jobs) if pool is None else pool.map(Chain.advance, *jobs))
                 seconds = time.perf_counter() - began
                 # how long slices are changes no draw
                 size = max(1, size // 2) if seconds > self.longest else min(SLICE, size * 2)
-                positions = np.stack([part[0] for part in parts])
-                reports = np.stack([part[1] for part in parts])
-                self.done += count
-                yield _slice(positions, reports)
+                yield self.made(np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts]))
+
+    def made(self, positions: Array, reports: Array) -> Slice:
+        """The transitions that the chains have just made, (chains, transitions, …), wherever they did."""
+        self.done += positions.shape[1]
+        return _slice(positions, reports)
+
+    def until(self) -> int:
+        """The transition where the chains must be looked at next."""
+        return min(self.total, self.done + self.every - self.done % self.every)
 
     @property
     def step_size(self) -> Array:

@@ -21,7 +21,7 @@ from qvr_core.runs.record.files import DamagedFile, digest, read_json, write_jso
 from qvr_core.runs.record.store import RunDirectory
 
 FORMAT = 1
-LIMITS = {"time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit"}
+LIMITS = {"cluster", "time_limit", "checkpoint_seconds", "checkpoint_steps", "threads", "memory_limit"}
 """Settings of a run that change none of its draws."""
 
 

@@ -7,14 +7,16 @@ they come only where a row's density is the same, bit for bit, in batches of oth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from qvr_core.arrays.engine import arrays
+from qvr_core.cluster.dealing import Dealer
 from qvr_core.inference.mcmc import MCMC, Enough, MCMCResult, Progress, joined
+from qvr_core.inference.mcmc.draws import Slice
 from qvr_core.inference.mcmc.interruptible import Interruptible
 from qvr_core.inference.mcmc.potential import Potential, ProgramPotential
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints
@@ -35,6 +37,21 @@ def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Far:
+    """How far a run is: transitions of `total`."""
+
+    done: int
+    total: int
+    place: int | None = None
+    """Which group of chains is at work, where they come one after the other."""
+
+    @classmethod
+    def in_turn(cls, place: int, groups: int, now: Progress) -> Far:
+        """Where so many groups come one after the other."""
+        return cls(place * now.total + now.draw + 1, groups * now.total, place if groups > 1 else None)
+
+
 def _own_number(number: int) -> int:
     """What no two chains share."""
     return number
@@ -46,13 +63,12 @@ def sample(
     team: Team,
     *,
     ended: Callable[[], bool],
-    watch: Callable[[int, Sequence[Sequence[int]], Progress], None],
+    watch: Callable[[Sequence[int], Progress, Far], None],
     checkpoints: ChainCheckpoints,
 ) -> MCMCResult | None:
     """The chains of all processes, on each of them; None where there is no draw at all.
 
-    `watch(place, groups, progress)` sees the transitions of this process, those of the chains `groups[place]`.  Chains
-    that `checkpoints` knows go on.
+    `watch(chains, progress, far)` sees the transitions of this process.  Chains that `checkpoints` knows go on.
     """
     choice = chains.choice or chains.choose(potential)
     seeds = chains.seeds()
@@ -70,7 +86,7 @@ def sample(
                 chains.chains_of(
                     interruptible,
                     [seeds[number] for number in group],
-                    lambda now, place=place: watch(place, groups, now),
+                    lambda now, place=place, group=group: watch(group, now, Far.in_turn(place, len(groups), now)),
                     ended,
                     checkpoints.keeper(place, group),
                 )
@@ -78,6 +94,33 @@ def sample(
         except Enough:
             continue
     return together(gathered(found, team))
+
+
+def on_cluster(
+    chains: MCMC,
+    potential: Potential,
+    dealer: Dealer,
+    *,
+    ended: Callable[[], bool],
+    watch: Callable[[int, Slice, int, Far], None],
+    checkpoints: ChainCheckpoints,
+    tell: Callable[[str], None],
+) -> MCMCResult | None:
+    """The same, each chain by itself wherever a cluster has room for it.
+
+    `watch(chain, slice, first, far)` sees whole slices, with the number of the first transition: there may be more
+    chains than a process can follow step by step.
+    """
+    at = [checkpoints.draw_of(number) for number in range(chains.num_chains)]
+
+    def moved(number: int, first: int, part: Slice) -> None:
+        at[number] = first + len(part)
+        watch(number, part, first, Far(sum(at) // len(at), checkpoints.total))
+
+    found = chains.on_cluster(
+        dealer, potential, chains.seeds(), moved, ended, lambda number: checkpoints.keeper(number, [number]), tell
+    )
+    return together(found)
 
 
 def own(team: Team, chains: int) -> range:

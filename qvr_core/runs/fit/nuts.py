@@ -12,12 +12,15 @@ from typing import Any
 from qvr_core import inference
 from qvr_core.arrays.choice import TorchWanted
 from qvr_core.arrays.engine import TORCH, arrays
+from qvr_core.cluster.address import address_of
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.inference_data import lacks_prior
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc import Progress as Transition
+from qvr_core.inference.mcmc.collected import progress
+from qvr_core.inference.mcmc.draws import Slice
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
@@ -26,6 +29,8 @@ from qvr_core.runs.figures.posterior_table import HURRIED, chain_table, left_out
 from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
+from qvr_core.runs.fit.chains import Far
+from qvr_core.runs.fit.clusters import on_cluster
 from qvr_core.runs.fit.compiling import told_if_long
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta
@@ -47,7 +52,7 @@ class Watched:
         # Loading them takes a second, which a cancelled run may not have: it is over before there are draws to lose.
         self._writers = threading.Thread(target=_load_writers, daemon=True)
         self._writers.start()
-        self._limit = prepared.job.config.time_limit
+        self._config = prepared.job.config
         self._stop = stop
         self._emit = emit
         self._began = time.perf_counter()
@@ -73,38 +78,55 @@ class Watched:
 
     @property
     def late(self) -> bool:
-        return self._limit is not None and self.seconds > self._limit
+        limit = self._config.time_limit
+        return limit is not None and self.seconds > limit
 
     def ended(self) -> bool:
         """Whether the run was asked to end, or its time is over."""
         return self._stop.cancelled.is_set() or self.late
 
-    def transition(self, place: int, groups: Sequence[Sequence[int]], now: Transition) -> None:
-        """One transition of the chains of a group."""
-        self.done = done = place * now.total + now.draw + 1
-        total = len(groups) * now.total
+    def transition(self, own: Sequence[int], now: Transition, far: Far) -> None:
+        """One transition of the chains of these numbers."""
         if not now.warmup:
             self._writers.join()
             self._diverged += int(now.diverging.sum())
-        self._acceptance += (float(now.acceptance.mean()) - self._acceptance) / min(done, 10)
-        seconds = self.seconds
+        self._moved(now, far, float(now.acceptance.mean()), min(far.done, 10))
+        if not now.warmup:
+            self.shown.take(own, now)
+
+    def slice(self, number: int, part: Slice, first: int, far: Far) -> None:
+        """Transitions of one chain that have come together, from the `first` on."""
+        warmup, last = self._config.warmup, first + len(part) - 1
+        total = self._config.warmup + self._config.samples
+        kept = part.behind(max(warmup - first, 0))
+        if last >= warmup:
+            self._writers.join()
+            self._diverged += int(kept["diverging"].sum())
+        recent = part.columns["acceptance"][:, -10:]
+        self._moved(progress(last, total, warmup, part, len(part) - 1), far, float(recent.mean()), 2)
+        for draw in self.shown.wanted(max(first, warmup), last + 1):
+            self.shown.take([number], progress(draw, total, warmup, part, draw - first))
+
+    def _moved(self, now: Transition, far: Far, acceptance: float, weight: int) -> None:
+        """Tell how far the run is; the acceptance of late moves in its mean by 1 / `weight`."""
+        self.done = far.done
+        self._acceptance += (acceptance - self._acceptance) / max(weight, 1)
+        seconds, done = self.seconds, max(far.done, 1)
         self._emit(
             Progress(
-                step=done,
-                steps=total,
+                step=far.done,
+                steps=far.total,
                 seconds=seconds,
                 step_time=seconds / done,
-                eta=eta(seconds, done, total),
+                eta=eta(seconds, done, far.total),
                 phase="warmup" if now.warmup else "sampling",
-                chain=place if len(groups) > 1 else None,
+                chain=far.place,
                 acceptance=self._acceptance,
                 divergences=self._diverged,
                 tree_depth=int(now.depth.max()),
                 step_size=float(now.step_size.mean()),
             )
         )
-        if not now.warmup:
-            self.shown.take(groups[place], now)
 
 
 def _load_writers() -> None:
@@ -148,6 +170,9 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
             f"there is nothing for {team.size} processes to share: the run has {config.chains} chains",
             fixes=(f"Use at most {config.chains} processes", f"Set chains = {team.size}"),
         )
+    address = address_of(config.cluster)
+    if address is not None and team.size > 1:
+        raise Refused("processes", "chains run on a cluster or in the processes of torchrun: not on both")
     axes = axes_of(prepared.model, asked.given.observations)
     shown = ShownDraws(asked.potential, prepared.model.sites, axes, config.warmup, config.samples, emit)
     watched = Watched(prepared, shown, stop, emit)
@@ -155,9 +180,14 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
         go_on(saved, asked, choice, emit)
         watched.go_on(saved)
     kept = ChainCheckpoints(directory, config, choice.engine, saved, stop, watched.seconds_so_far, emit)
-    found = chains.sample(
-        asked.chains, asked.potential, team, ended=watched.ended, watch=watched.transition, checkpoints=kept
-    )
+    own, ended = (asked.chains, asked.potential), watched.ended
+    if address is None:
+        found = chains.sample(*own, team, ended=ended, watch=watched.transition, checkpoints=kept)
+    else:
+        with on_cluster(prepared.job, address, config.chains, emit) as dealer:
+            found = chains.on_cluster(
+                *own, dealer, ended=ended, watch=watched.slice, checkpoints=kept, tell=_warning(emit)
+            )
     if not stop.cancelled.is_set():
         shown.flush()
     result = found and replace(found, given=asked.given)
@@ -192,6 +222,10 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
             reason=f"the time limit of {config.time_limit:g} s: {partial}" if late else None,
         )
     )
+
+
+def _warning(emit: Emit) -> Callable[[str], None]:
+    return lambda text: emit(Message(level="warning", text=text))
 
 
 def chosen_engine(asked: Asked, emit: Emit) -> Choice:

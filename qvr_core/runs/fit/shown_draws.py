@@ -63,43 +63,49 @@ class ShownDraws:
         self._emit, self._clock = emit, clock
         self._every = max(1, -(-samples // MOST_DRAWN))
         self._next = clock() + INTERVAL
-        self._waiting: Waiting | None = None
+        self._waiting: dict[tuple[int, ...], Waiting] = {}
+        """By chains that move together; on a cluster each moves alone."""
         self._numbers: list[tuple[str, int, str]] | None = None
+
+    def wanted(self, first: int, after: int) -> range:
+        """Which transitions from `first` up to `after` are shown at all."""
+        begin = first + (self._warmup - first) % self._every
+        return range(begin, after, self._every)
 
     def take(self, chains: Sequence[int], now: Progress) -> None:
         """One transition of these chains."""
         draw, shown = now.draw - self._warmup, tuple(chains)
         if draw % self._every or shown[0] >= MOST_CHAINS:
             return
-        if self._waiting is not None and self._waiting.chains != shown:
-            self.flush()
-        if self._waiting is None:
-            self._waiting = Waiting(shown)
-        self._waiting.add(draw, now)
+        waiting = self._waiting.setdefault(shown, Waiting(shown))
+        waiting.add(draw, now)
         if self._clock() >= self._next:
             self.flush()
-        elif len(self._waiting.draws) > MOST_AT_ONCE:
-            self._waiting.thin()
+        elif len(waiting.draws) > MOST_AT_ONCE:
+            waiting.thin()
 
     def flush(self) -> None:
         """Emit what waits."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is None:
+        waiting, self._waiting = [*self._waiting.values()], {}
+        if not waiting:
             return
         began = self._clock()
+        made = [so_far for one in waiting for so_far in self._sent(one, began)]
+        names = tuple(label for _, _, label in self._numbers or ())
+        if names:
+            self._emit(Draws(names=names, total=self._samples, chains=tuple(made)))
+        now = self._clock()
+        self._next = now + max(INTERVAL, (now - began) / SHARE)
+
+    def _sent(self, waiting: Waiting, began: float) -> list[ChainSoFar]:
         values: list[Tensor] = []
         for position in waiting.positions:
             # as many rows at a time as the chains have: nothing is laid out for another number of them
             values.append(self._values(arrays.from_numpy(position.copy())))
             if self._clock() - began > LONGEST:
                 break
-        names = tuple(label for _, _, label in self._numbers or ())
         rows = range(sum(chain < MOST_CHAINS for chain in waiting.chains))
-        if names:
-            made = tuple(_so_far(waiting, values, row) for row in rows)
-            self._emit(Draws(names=names, total=self._samples, chains=made))
-        now = self._clock()
-        self._next = now + max(INTERVAL, (now - began) / SHARE)
+        return [_so_far(waiting, values, row) for row in rows]
 
     def _values(self, position: Tensor) -> Tensor:
         """(chains, numbers) of what is shown."""

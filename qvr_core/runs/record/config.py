@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from qvr_core.cluster.address import address_of
+
 Algorithm = Literal["svi", "nuts"]
 GuideName = Literal["auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace"]
 OwnGuide = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
@@ -132,6 +134,13 @@ class RunConfig(BaseModel):
         description="Put priors on the network parameters and sample them too. By default where the program has any.",
     )
 
+    cluster: str = Field(
+        default="none",
+        description="Where chains, replicates and refits run: on this machine by itself (`none`), on N processes of it "
+        "(`local[N]`), on the workers of a scheduler of Dask (`tcp://HOST:PORT`, `tls://HOST:PORT`), or on N jobs of "
+        "SLURM (`slurm[N]`). The draws are the same.",
+    )
+
     # data
     rows: Count = Field(default=512, description="Rows drawn from the program itself by `synthetic` data.")
     sequence_length: Count = Field(default=8, description="Length of a window of text, and of a synthetic sequence.")
@@ -223,6 +232,12 @@ class RunConfig(BaseModel):
     def _known_device(cls, value: str) -> str:
         if not re.fullmatch(r"cpu|mps|cuda(:[0-9]+)?", value):
             raise ValueError(f"unknown device `{value}`: `cpu`, `cuda`, `cuda:<number>` or `mps`")
+        return value
+
+    @field_validator("cluster")
+    @classmethod
+    def _known_cluster(cls, value: str) -> str:
+        address_of(value)
         return value
 
     def for_program(self, *, statistical: bool) -> RunConfig:

@@ -99,7 +99,7 @@ def _refuse(missing: ModuleNotFoundError, send: Callable[[Event], None]) -> NoRe
     from qvr_core.runs.record.protocol import Failed
 
     package = (missing.name or "").partition(".")[0]
-    send(Failed(code="missing-package", message=f"runs need {lacking(package)}", fixes=(remedy(),)))
+    send(Failed(code="missing-package", message=f"runs need {lacking(package)}", fixes=(remedy(package),)))
     os._exit(1)
 
 

@@ -22,10 +22,12 @@ from qvr_core.codegen.calls import Compiled
 from qvr_core.codegen.kernels import transition
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, MCMCResult, NUTSKernel
+from qvr_core.inference.machine import compiled as compiled_density
 from qvr_core.inference.machine import density
 from qvr_core.inference.machine.chain import Chain, Settings, compile_sampler
-from qvr_core.inference.machine.density import MachineDensity, NotCompiled, machine_density
-from qvr_core.inference.mcmc.chains import Progress
+from qvr_core.inference.machine.compiled import MachineDensity
+from qvr_core.inference.machine.density import NotCompiled, machine_density
+from qvr_core.inference.mcmc.collected import Progress
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runs.record.protocol import Finished, Message, Started, parse_event
 from tests.inference.machine.functions import Function
@@ -204,7 +206,7 @@ def test_a_compiler_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(text: object) -> object:
         raise RuntimeError("no room on the disk")
 
-    monkeypatch.setattr(density, "address_of", broken)
+    monkeypatch.setattr(compiled_density, "address_of", broken)
     with pytest.warns(UserWarning, match=r"the compiler failed \(RuntimeError: no room on the disk\)"):
         same_as_plain(sampled("compiled", 5))
 

@@ -12,7 +12,7 @@ from qvr_core.arrays.evaluate import evaluate
 from qvr_core.arrays.graph import Array
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.lowering.whole import lowered
-from qvr_core.inference.machine.density import MachineDensity
+from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.tracing import density_graph
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from qvr_core.semantics.language.families import FAMILIES

@@ -15,7 +15,7 @@ from qvr_core.codegen.build import address_of
 from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.dsl import loads
 from qvr_core.inference import trace
-from qvr_core.inference.machine.density import MachineDensity
+from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.tracing import density_graph
 from qvr_core.runtime.families import RUNTIME_FAMILIES
 from tests.inference.machine.functions import Function

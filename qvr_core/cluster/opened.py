@@ -1,0 +1,96 @@
+"""A cluster while it is used: its client, and for one of our own its processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from qvr_core.cluster.address import Address
+from qvr_core.cluster.dealing import LostCluster
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT = 20.0
+"""Seconds in which a scheduler must answer."""
+CLOSE = 2.0
+MOST_JOBS = 16
+"""Of SLURM, where nobody says how many."""
+
+
+@contextlib.contextmanager
+def opened(address: Address, units: int) -> Generator[Client]:
+    """A client of the cluster, for so many units that can run at a time.  Raises `LostCluster` where there is none, and
+    ModuleNotFoundError where Dask is not installed."""
+    import distributed
+    from dask import config
+
+    # nobody hears of what is told in words here
+    silent = {"logging.distributed": "critical", "distributed.comm.timeouts.connect": f"{CONNECT:g}s"}
+    with config.set(silent), contextlib.ExitStack() as stack:
+        try:
+            match address.kind:
+                case "local":
+                    cluster: Any = stack.enter_context(_local(address.count or os.cpu_count() or 1))
+                case "slurm":
+                    cluster = stack.enter_context(_slurm(address.count or min(units, MOST_JOBS)))
+                case "scheduler":
+                    cluster = address.place
+            client: Any = distributed.Client(cluster, timeout=CONNECT, set_as_default=False)
+        except (OSError, RuntimeError, TypeError, ValueError) as problem:
+            raise LostCluster(_unreachable(address, problem)) from problem
+        try:
+            yield client
+        finally:
+            with contextlib.suppress(Exception):
+                client.close(timeout=CLOSE)
+
+
+def _unreachable(address: Address, problem: Exception) -> str:
+    if address.kind != "scheduler":
+        return f"the cluster could not be started: {problem}"
+    if address.place.startswith("tls://") and isinstance(problem, TypeError | ValueError | RuntimeError):
+        return (
+            f"`{address.place}` wants certificates, which Dask's configuration names (distributed.comm.tls): {problem}"
+        )
+    return f"no scheduler answers at {address.place}: start one by `dask scheduler`"
+
+
+@contextlib.contextmanager
+def _local(count: int) -> Generator[Any]:
+    """Workers on this machine, with a key of their own: other people's processes could reach their ports, too."""
+    import distributed
+    from distributed.security import Security
+
+    unlisted: Any = distributed
+    keys: Any = Security
+    cluster = unlisted.LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit=0,
+        security=keys.temporary(),
+    )
+    try:
+        yield cluster
+    finally:
+        with contextlib.suppress(Exception):
+            cluster.close(timeout=CLOSE)
+
+
+@contextlib.contextmanager
+def _slurm(count: int) -> Generator[Any]:
+    """Jobs of SLURM as Dask's own configuration describes them (jobqueue.yaml)."""
+    from dask_jobqueue.slurm import SLURMCluster
+
+    cluster: Any = SLURMCluster()
+    try:
+        cluster.scale(jobs=count)
+        yield cluster
+    finally:
+        with contextlib.suppress(Exception):
+            cluster.close(timeout=CLOSE)
