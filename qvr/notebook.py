@@ -24,7 +24,7 @@ from qvr_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from qvr_core.dsl import Program
-    from qvr_core.inference.mcmc.chains import Progress
+    from qvr_core.inference.mcmc.collected import Progress
 
 USAGE = "%%qvr NAME [--data EXPRESSION]"
 PARTS = 50
