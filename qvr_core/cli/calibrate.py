@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from qvr_core.cli.files import analysed_file, stop, write_out
+from qvr_core.cli.console import say
+from qvr_core.cli.files import CLUSTER, analysed_file, known_cluster, stop, write_out
 
 if TYPE_CHECKING:
-    from qvr_core.inference.calibration import Rank
+    from qvr_core.inference.calibration import Elsewhere, Rank
+    from qvr_core.runs.prepare.prepare import Prepared
     from qvr_core.runs.record.protocol import Job
 
 app = typer.Typer(add_completion=False)
@@ -29,6 +33,7 @@ def calibrate(
         None, "--fit", metavar="OTHER.qvr", help="Sample this program's posterior instead."
     ),
     seed: int = typer.Option(0, "--seed", min=0, help="Seed of everything random."),
+    cluster: str | None = typer.Option(None, "--cluster", metavar="ADDRESS", help=CLUSTER, callback=known_cluster),
     as_json: bool = typer.Option(False, "--json", help="As JSON: one object a number, with its ranks."),
 ) -> None:
     """Does the sampler find what was put in?  Ranks of latents drawn from the prior among draws of the posterior of
@@ -36,7 +41,8 @@ def calibrate(
     from qvr_core.cli.run import unstored
     from qvr_core.runs.worker.command_engine import engine_of
 
-    job = unstored(file, {"algorithm": "nuts"} | ({"data": data} if data is not None else {}))
+    given = {"data": data, "cluster": cluster}
+    job = unstored(file, {"algorithm": "nuts"} | {name: value for name, value in given.items() if value is not None})
     job = job.model_copy(update={"config": job.config.drawing_data()})
     with engine_of(job):
         ranks = _ranks(job, other, replicates, seed)
@@ -70,20 +76,45 @@ def _ranks(job: Job, other: str | None, replicates: int, seed: int) -> list[Rank
         if not observed:
             stop(f"`{prepared.program.name}` observes nothing: there is no posterior to calibrate", 1)
         fixed = {name: value for name, value in given.items() if name not in observed}
-        fitted = None
+        fitted = prepared
         if other is not None:
             again = of_snapshot(job.model_copy(update={"program": None}), analysed_file(other))
-            fitted = prepare(again, analysed(again)).model
+            fitted = prepare(again, analysed(again))
         with Progress(console=PlainConsole(stderr=True), transient=True) as bar:
             task = bar.add_task(f"{replicates} replicates", total=None)
-            return calibration.calibrate(
-                prepared.model, fixed, observed, replicates, fitted=fitted, seed=seed,
-                watch=lambda done, total: bar.update(task, completed=done, total=total),
-            )  # fmt: skip
+
+            def watch(done: int, total: int) -> None:
+                bar.update(task, completed=done, total=total)
+
+            with _elsewhere(fitted, fixed, replicates, watch) as elsewhere:
+                return calibration.calibrate(
+                    prepared.model, fixed, observed, replicates, fitted=fitted.model, seed=seed, watch=watch,
+                    elsewhere=elsewhere,
+                )  # fmt: skip
     except DataProblem as problem:
         stop(str(problem), 2 if problem.usage else 1)
     except (Refused, RuntimeProblem) as problem:
-        stop(str(problem), 1)
+        fixes = "".join(f"\n  = fix: {fix}" for fix in getattr(problem, "fixes", ()))
+        stop(f"{problem}{fixes}", 1)
+
+
+@contextlib.contextmanager
+def _elsewhere(
+    fitted: Prepared, fixed: Mapping[str, Any], replicates: int, watch: Callable[[int, int], None]
+) -> Generator[Elsewhere | None]:
+    """Who samples the replicates, where the settings name a cluster."""
+    from qvr_core.cluster.address import address_of
+
+    address = address_of(fitted.job.config.cluster)
+    if address is None:
+        yield None
+        return
+    from qvr_core.runs.fit.clusters import on_cluster
+    from qvr_core.runs.worker import replicates as units
+
+    again = ("Run it here: --cluster none", "Run it there, or on another one: --cluster tcp://HOST:PORT in its place")
+    with on_cluster(address, replicates, again, lambda text: say(text, err=True)) as dealer:
+        yield units.on_cluster(dealer, fitted.job, fitted.known, fixed, watch)
 
 
 def _first() -> Any:

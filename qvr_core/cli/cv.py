@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from qvr_core.cli.files import write_out
+from qvr_core.cli.files import CLUSTER, known_cluster, write_out
 
 if TYPE_CHECKING:
     from qvr_core.runs.figures.refitted import Refits
@@ -29,6 +29,7 @@ def cv(
         None, "--by", metavar="NAME", help="Leave whole groups out: a data name, or a set, that says which."
     ),
     again: bool = typer.Option(False, "--again", help="Refit although the run has these figures already."),
+    cluster: str | None = typer.Option(None, "--cluster", metavar="ADDRESS", help=CLUSTER, callback=known_cluster),
     as_json: bool = typer.Option(False, "--json", help="As JSON, with the figure of each observation."),
 ) -> None:
     """Cross-validate a run of NUTS: fit its program again without a fold of the observations, and score these.
@@ -43,7 +44,7 @@ def cv(
     def refits_of(run: RunDirectory, watch: Watch) -> Refits:
         from qvr_core.runs.worker.refits import cross_validate
 
-        return cross_validate(run, plan, again=again, watch=watch)
+        return cross_validate(run, plan, again=again, watch=watch, cluster=cluster)
 
     run, refits = refitted(run_id, refits_of)
     if as_json:

@@ -22,6 +22,20 @@ def stop(message: str, status: int = 2) -> NoReturn:
     raise typer.Exit(status)
 
 
+CLUSTER = "Where units of the work are done, as `qvr run nuts` has it: `none`, `local[N]`, `tcp://HOST:PORT`, …"
+
+
+def known_cluster(value: str | None) -> str | None:
+    """A cluster as it was named; ends the command where it is none."""
+    from qvr_core.cluster.address import address_of
+
+    try:
+        address_of(value or "none")
+    except ValueError as problem:
+        stop(str(problem))
+    return value
+
+
 def write_out(text: str) -> None:
     """Write to stdout what programs read: UTF-8, whatever the terminal's encoding."""
     sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from qvr_core.cli.files import write_out
+from qvr_core.cli.files import CLUSTER, known_cluster, write_out
 
 if TYPE_CHECKING:
     from qvr_core.runs.figures.loo import Loo
@@ -23,6 +23,7 @@ def loo(
     run_id: str = typer.Argument("last", help="An id, its beginning, a program (the newest with draws), or `last`."),
     exact: bool = typer.Option(False, "--exact", help="Refit without each observation whose Pareto k is too high."),
     again: bool = typer.Option(False, "--again", help="Refit although the run has these figures already."),
+    cluster: str | None = typer.Option(None, "--cluster", metavar="ADDRESS", help=CLUSTER, callback=known_cluster),
     as_json: bool = typer.Option(False, "--json", help="As JSON, with the figure of each observation."),
 ) -> None:
     """Leave each observation out of a run: expected log predictive density by PSIS-LOO, exact where it is refitted."""
@@ -33,7 +34,7 @@ def loo(
         from qvr_core.runs.worker.refits import exact_loo, loo_of_run
 
         if exact:
-            return exact_loo(run, again=again, watch=watch)
+            return exact_loo(run, again=again, watch=watch, cluster=cluster)
         return with_refits(loo_of_run(run), run, asked_by(run)), None
 
     run, (found, refits) = refitted(run_id, estimate)

@@ -121,6 +121,8 @@ def execute(
         stop("name a file to run, or a run to --resume")
     if more is not None and resume is None:
         stop("--more draws go on with a run: name it with --resume")
+    if flags["algorithm"] != "nuts" and flags.get("cluster", "none") != "none":
+        stop("--cluster is for chains (qvr run nuts): --nproc N shares the steps of svi among processes")
     if nproc > 1 and not explain:
         raise typer.Exit(_under_torchrun(nproc))
 

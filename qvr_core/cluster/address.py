@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 FORMS = "`local[N]`, `tcp://HOST:PORT`, `tls://HOST:PORT`, `slurm[N]` or `none`"
-_PATTERN = re.compile(
-    r"(?P<kind>local|slurm)(\[(?P<count>[1-9]\d{0,4})\])?|(?P<scheme>tcp|tls)://(?P<place>\S+:\d{1,5})"
-)
+_PATTERN = r"(?P<kind>local|slurm)(\[(?P<count>[1-9]\d{0,4})\])?|(?P<scheme>tcp|tls)://(?P<place>\S+:\d{1,5})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ def address_of(text: str) -> Address | None:
     """The cluster that `text` names; None for `none`.  Raises ValueError."""
     if text == "none":
         return None
-    found = _PATTERN.fullmatch(text)
+    found = re.fullmatch(_PATTERN, text)
     if found is None:
         raise ValueError(f"`cluster` is {FORMS}, not `{text}`")
     if found["scheme"]:

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from qvr_core import __version__
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TRIES = 2
 """How often a unit is tried again whose process has ended."""
+LOOKS = 0.1
+"""Seconds between two looks at whether it is enough."""
 PATIENCE = 20.0
 """Seconds without an answer after which it is looked whether the cluster has workers at all."""
 END_WITHIN = 2.0
@@ -74,10 +76,27 @@ class Dealer:
     def _submit(self, function: Any, *given: Any, key: str, **how: Any) -> Any:
         return self.client.submit(function, *given, key=f"{key}-{self.job}", pure=False, **how)
 
+    def threads(self) -> int:
+        """How many units can run at a time, as far as is known now: more workers may come.  Raises `LostCluster`."""
+        try:
+            return max(1, sum(self.client.nthreads().values()))
+        except Exception as problem:
+            raise self._lost() from problem
+
     @property
     def open(self) -> int:
         """How many units have no answer yet."""
         return len(self._open)
+
+    def answers(self) -> Iterator[tuple[int, bytes]]:
+        """The answers to all units, those too that are sent meanwhile; none is open behind it, whatever ends it.
+        Raises `LostCluster`."""
+        try:
+            while self._open:
+                if (found := self.receive(LOOKS)) is not None:
+                    yield found
+        finally:
+            self.end()()
 
     def receive(self, seconds: float) -> tuple[int, bytes] | None:
         """An answer with the number of its unit; None where none comes within so many seconds.  Raises

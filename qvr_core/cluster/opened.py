@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Generator
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.cluster.address import Address
@@ -66,20 +68,37 @@ def _local(count: int) -> Generator[Any]:
 
     unlisted: Any = distributed
     keys: Any = Security
-    cluster = unlisted.LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        memory_limit=0,
-        security=keys.temporary(),
-    )
+    # starting it would have the thread hear them again
+    resource_tracker.ensure_running()
+    with _deaf_to_interrupts():
+        cluster = unlisted.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit=0,
+            security=keys.temporary(),
+        )
     try:
         yield cluster
     finally:
         with contextlib.suppress(Exception):
             cluster.close(timeout=CLOSE)
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Generator[None]:
+    """Threads and processes that begin inside do not hear Ctrl-C, which a terminal sends to all: the command ends
+    them."""
+    if os.name != "posix":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

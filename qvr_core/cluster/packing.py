@@ -1,8 +1,8 @@
 """What crosses between machines: a JSON object and arrays, as bytes that hold data and nothing that could run.
 
 8 bytes   length of the JSON, little-endian
-JSON      an object
-the rest  arrays by name, as safetensors
+JSON      an object, and the names of the arrays in their order
+the rest  arrays by name, as safetensors, which have none
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.narrowing import is_mapping
-
 Array = NDArray[Any]
 _LENGTH = struct.Struct("<Q")
 
@@ -27,7 +25,7 @@ def packed(head: Mapping[str, Any], arrays: Mapping[str, Array] | None = None) -
     """`head` as JSON with arrays behind it."""
     from safetensors.numpy import save
 
-    text = json.dumps(head, allow_nan=False).encode()
+    text = json.dumps({"head": head, "names": [*(arrays or ())]}, allow_nan=False).encode()
     whole = {name: np.ascontiguousarray(array) for name, array in (arrays or {}).items()}
     return _LENGTH.pack(len(text)) + text + save(whole)
 
@@ -39,29 +37,32 @@ def unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
 
     try:
         (length,) = _LENGTH.unpack_from(content)
-        head = json.loads(content[_LENGTH.size : _LENGTH.size + length])
-        arrays = {name: np.array(array) for name, array in load(content[_LENGTH.size + length :]).items()}
-    except (struct.error, SafetensorError, ValueError) as problem:
+        said = json.loads(content[_LENGTH.size : _LENGTH.size + length])
+        loaded = load(content[_LENGTH.size + length :])
+        head, arrays = dict(said["head"]), {str(name): np.array(loaded[name]) for name in said["names"]}
+    except (struct.error, SafetensorError, ValueError, TypeError, KeyError) as problem:
         raise ValueError(f"what has come from another machine is damaged: {problem}") from problem
-    if not is_mapping(head):
-        raise ValueError("what has come from another machine is damaged: it is no JSON object")
-    return dict(head), arrays
+    return head, arrays
 
 
 class UnitFailed(Exception):
-    """A unit that cannot be done, wherever it is; the message says why."""
+    """A unit that cannot be done, wherever it is; the message says why, `lacks` whether for want of a package."""
+
+    def __init__(self, message: str, lacks: str = "") -> None:
+        super().__init__(message)
+        self.lacks = lacks
 
 
-def failure(message: str) -> bytes:
+def failure(message: str, lacks: str = "") -> bytes:
     """The answer of a unit that cannot be done."""
-    return packed({"failed": message})
+    return packed({"failed": message, "lacks": lacks})
 
 
 def answered(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     """The answer of a unit.  Raises `UnitFailed` where it is a `failure`."""
     head, arrays = unpacked(content)
     if "failed" in head:
-        raise UnitFailed(str(head["failed"]))
+        raise UnitFailed(str(head["failed"]), str(head["lacks"]))
     return head, arrays
 
 

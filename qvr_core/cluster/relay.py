@@ -65,6 +65,9 @@ class Host:
         while chunk := os.read(self.process.stderr.fileno(), 1 << 14):
             self.log += chunk
             del self.log[:-LOG_BYTES]
+        # it has ended: whoever waits too long ends by itself, and nobody else would wait for it
+        self.process.wait()
+        _jobs.forget(self)
 
     def ask(self, request: bytes) -> bytes | None:
         """The answer; None where the process has ended."""
@@ -90,6 +93,15 @@ class _Jobs:
     waiting: dict[tuple[str, str], list[Host]] = field(default_factory=dict[tuple[str, str], list[Host]])
     ended: set[str] = field(default_factory=set[str])
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def forget(self, host: Host) -> None:
+        """One that waits no more."""
+        with self.lock:
+            for key, hosts in [*self.waiting.items()]:
+                if host in hosts:
+                    hosts.remove(host)
+                if not hosts:
+                    del self.waiting[key]
 
 
 _jobs = _Jobs()
@@ -137,6 +149,8 @@ def _asked(host: Host, job: str, digest: str, request: bytes) -> bytes | None:
     answer = host.ask(request)
     with _jobs.lock:
         _jobs.working[job].discard(host)
+        if not _jobs.working[job]:
+            del _jobs.working[job]
         if answer is not None and job not in _jobs.ended:
             _jobs.waiting.setdefault((job, digest), []).append(host)
             return answer

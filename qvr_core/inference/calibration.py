@@ -7,9 +7,9 @@ rank of the latents among thinned draws of their posterior is uniform where prog
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,9 @@ SIMULATED = 20_000
 Array = NDArray[Any]
 Watch = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
+Elsewhere = Callable[[Mapping[str, Tensor], Sequence[int]], dict[str, Tensor]]
+"""Gives the thinned draws (replicates, DRAWS, …) of the latents, of what is observed in each replicate and the seeds of
+their chains."""
 
 
 class ReplicatePotential(ProgramPotential):
@@ -117,26 +120,27 @@ def calibrate(
     fitted: ProgramModule | None = None,
     seed: int = 0,
     watch: Watch | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> list[Rank]:
     """The ranks of all latents of a program without an input, each element by its place.
 
     `observed` are values of the observed steps, of which only the shapes count.  `fitted` is the program whose
     posterior is asked for, the same one by default.  Each replicate is a chain of the same machine code, with its data;
-    where there is none for it, all replicates are chains of one execution.  Raises
-    `InputProblem` where a latent has no prior to draw from or cannot be moved.
+    where there is none for it, all replicates are chains of one execution.  `elsewhere` samples them in its stead.
+    Raises `InputProblem` where a latent has no prior to draw from or cannot be moved.
     """
     if model.program.uses_input or any(True for _ in model.parameters()):
         raise InputProblem(f"`{model.name}` has an input or fitted parameters: calibration is of priors on latents")
     latents, drawn = Given(model, None, {**data, **observed}).prior(replicates, seed)
     other = fitted or model
-    potential = ReplicatePotential(other, data, {name: drawn[name] for name in observed})
-    chains = MCMC(NUTSKernel(max_tree_depth=MOST_DEPTH), WARMUP, DRAWS * THIN, replicates, seed=seed, engine="plain")
-    told = watch or _unwatched
+    seen, told = {name: drawn[name] for name in observed}, watch or _unwatched
+    chains = _chains(replicates, seed)
     try:
-        samples = _compiled(chains, potential, {name: drawn[name] for name in observed}, told)
+        samples = (elsewhere or partial(Replicates(other, data, seen).some, watch=told))(seen, chains.seeds())
     except NotCompiled:
+        potential = ReplicatePotential(other, data, seen)
         together = chains.chains_of(potential, chains.seeds(), lambda now: told(now.draw + 1, now.total))
-        samples = together.samples
+        samples = _thinned(together.samples)
     names = [name for name in samples if name in latents]
     found = [(name, at, ranks) for name in names for at, ranks in _ranks(latents[name], samples[name])]
     limit = envelope(replicates, DRAWS, SURE / max(len(found), 1))
@@ -145,26 +149,45 @@ def calibrate(
     return [Rank(called[n][at], tuple(r.tolist()), DRAWS, distance(r, DRAWS), limit) for n, at, r in found]
 
 
-def _compiled(
-    chains: MCMC, potential: ReplicatePotential, observed: Mapping[str, Tensor], watch: Watch
-) -> dict[str, Tensor]:
-    """The draws of a chain a replicate, (replicates, draws, …).  Raises `NotCompiled`."""
-    start = potential.initial(np.random.default_rng(0)).numpy()
-    made: MachineDensity | None = None
-    found: list[dict[str, Tensor]] = []
-    for at, seed in enumerate(chains.seeds()):
-        one = potential.one({name: _real(value[at], potential.dtype) for name, value in observed.items()})
-        made = machine_density(one, start, like=made)
-        run = MCMC(chains.kernel, chains.num_warmup, chains.num_samples, 1, engine="compiled")
-        run.choice = Choice("compiled", made)
-        found.append(run.chains_of(one, [seed], None).samples)
-        watch(len(found), potential.count)
-    return {name: arrays.cat([each[name] for each in found]) for name in found[0]}
+def _chains(count: int, seed: int) -> MCMC:
+    return MCMC(NUTSKernel(max_tree_depth=MOST_DEPTH), WARMUP, DRAWS * THIN, count, seed=seed, engine="plain")
 
 
-def _ranks(truth: Tensor, samples: Tensor) -> list[tuple[int, Array]]:
+def _thinned(samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value[:, ::THIN] for name, value in samples.items()}
+
+
+class Replicates:
+    """Chains of the same machine code, one for each replicate, which is a function of its data and its seed."""
+
+    def __init__(self, model: ProgramModule, data: Mapping[str, Any], observed: Mapping[str, Tensor]) -> None:
+        """`observed` (replicates, …), of which only the shapes and kinds count."""
+        self.potential = ReplicatePotential(model, data, observed)
+        self.start = self.potential.initial(np.random.default_rng(0)).numpy()
+        self.made: MachineDensity | None = None
+
+    def draws(self, observed: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
+        """The thinned draws (1, DRAWS, …) of the posterior of what is observed.  Raises `NotCompiled`."""
+        one = self.potential.one({name: _real(value, self.potential.dtype) for name, value in observed.items()})
+        self.made = machine_density(one, self.start, like=self.made)
+        chain = _chains(1, seed)
+        chain.choice = Choice("compiled", self.made)
+        return _thinned(chain.chains_of(one, [seed], None).samples)
+
+    def some(
+        self, observed: Mapping[str, Tensor], seeds: Sequence[int], watch: Watch = _unwatched
+    ) -> dict[str, Tensor]:
+        """Those of several, (replicates, DRAWS, …).  Raises `NotCompiled`."""
+        found: list[dict[str, Tensor]] = []
+        for at, seed in enumerate(seeds):
+            found.append(self.draws({name: value[at] for name, value in observed.items()}, seed))
+            watch(len(found), len(seeds))
+        return {name: arrays.cat([each[name] for each in found]) for name in found[0]}
+
+
+def _ranks(truth: Tensor, thinned: Tensor) -> list[tuple[int, Array]]:
     """Of each element that its prior leaves free its ranks (replicates,) among thinned draws (replicates, draws, …)."""
-    thinned = samples[:, ::THIN].flatten(2) if samples.ndim > 2 else samples[:, ::THIN].unsqueeze(-1)
+    thinned = thinned.flatten(2) if thinned.ndim > 2 else thinned.unsqueeze(-1)
     drawn = truth.reshape(len(truth), 1, -1)
     below = (thinned < drawn).sum(1).cpu().numpy()
     # the corner of a Cholesky factor, and what stands above its diagonal, are no numbers that a posterior could miss

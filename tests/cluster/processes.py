@@ -84,3 +84,14 @@ def until(true: object) -> None:
             return
         time.sleep(0.05)
     raise TimeoutError("it never came")
+
+
+def session_of(leader: int) -> dict[int, bytes]:
+    """The processes of a session that have not ended, with their command lines."""
+    found: dict[int, bytes] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                found[int(folder.name)] = (folder / "cmdline").read_bytes()
+    return found

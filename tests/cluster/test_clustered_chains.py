@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 import torch
 from distributed import Client
 
+from qvr_core import __version__
+from qvr_core.cluster import relay
+from qvr_core.cluster.packing import Archive, UnitFailed, answered, packed
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.mcmc import clustered
@@ -197,3 +201,18 @@ def test_another_kind_of_machine_is_told(cluster: Started, tmp_path: Path, monke
     events = conducted(made(tmp_path, cluster=cluster.address))
     told = [event.text for event in events if isinstance(event, Message) and event.level == "warning"]
     assert sum("is another kind of machine" in text for text in told) == 1
+
+
+def test_what_has_waited_in_vain_is_reaped() -> None:
+    """A worker outlives the commands that it serves, those that were killed as well."""
+    with pytest.raises(ValueError, match="digest"):
+        relay.unit(packed({"kind": "none"}), "another", "job", __version__, b"")
+    archive = Archive(packed({"kind": "none"}))
+    answer = relay.unit(archive.content, archive.digest, "job", __version__, b"")
+    with pytest.raises(UnitFailed, match="no units of the kind `none`"):
+        answered(answer)
+    ((host,),) = relay._jobs.waiting.values()
+    os.kill(host.process.pid, signal.SIGKILL)
+    until(lambda: not relay._jobs.waiting)
+    assert not Path(f"/proc/{host.process.pid}").exists()
+    assert not relay._jobs.working

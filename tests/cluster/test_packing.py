@@ -16,6 +16,7 @@ def test_numbers_come_back_to_the_last_bit() -> None:
     state = np.random.default_rng(3).bit_generator.state
     arrays = {"q": np.array([0.1, -np.inf, np.nan]), "empty": np.empty((0, 7)), "whole": np.arange(4)}
     head, back = unpacked(packed({"generator": state, "draw": 3}, arrays))
+    assert [*back] == [*arrays]
     assert head == {"generator": state, "draw": 3}
     assert {name: (a.tobytes(), a.shape, a.dtype) for name, a in back.items()} == {
         name: (a.tobytes(), a.shape, a.dtype) for name, a in arrays.items()

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from qvr_core.arrays.engine import Tensor, arrays
-from qvr_core.cluster.dealing import Dealer
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.mcmc import pathfinder
-from qvr_core.inference.mcmc.clustered import Placed, run_on
 from qvr_core.inference.mcmc.collected import Collected, Watch, each_transition
 from qvr_core.inference.mcmc.draws import Keeper, Slice
 from qvr_core.inference.mcmc.engines import Choice, Compiled, Engine, choose, evaluated_by
@@ -35,6 +33,8 @@ from qvr_core.runtime.values.errors import InputProblem
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from qvr_core.cluster.dealing import Dealer
 
 Kernel = HMCKernel | NUTSKernel
 Schedule = Literal["together", "processes", "sequential"]
@@ -111,6 +111,8 @@ class MCMC:
         given = observations if observations is not None else getattr(model, "observations", None)
         told = Given(model, x, dict(given or {}))
         if self.client is not None:
+            from qvr_core.cluster.dealing import Dealer
+
             dealer = Dealer(self.client, lambda text: warnings.warn(text, stacklevel=2))
             return replace(joined(self.on_cluster(dealer, potential, seeds)), given=told)
         schedule = self.schedule or ("together" if potential.vectorised else "sequential")
@@ -191,6 +193,8 @@ class MCMC:
         """The chains of these seeds that have draws, each run by itself on a cluster.  `watch` sees the slices of each
         by its number, with that of the first transition, and `keeper` is who keeps it.  Raises `LostCluster`,
         `UnitFailed`, and `InputProblem` where the density is no machine code."""
+        from qvr_core.inference.mcmc.clustered import Placed, run_on  # which runs without a cluster do not load
+
         choice = self.choice or self.choose(potential)
         density = choice.density
         if density is None:

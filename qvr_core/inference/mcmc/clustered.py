@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from qvr_core.cluster.dealing import Dealer
+from qvr_core.cluster.dealing import LOOKS, Dealer
 from qvr_core.codegen.kernels.transition import REPORTED
 from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.slices import SECONDS, archive_of, kind_of_machine, request, taken
@@ -20,8 +20,6 @@ from qvr_core.inference.mcmc.collected import Collected
 from qvr_core.inference.mcmc.engines import Compiled
 from qvr_core.inference.mcmc.interruptible import Enough
 
-LOOKS = 0.1
-"""Seconds between two looks at whether it is enough."""
 NUMBERS = 500_000
 """That a slice brings back at most, 8 bytes each."""
 COMPARED = 3

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qvr_core.arrays.engine import arrays
-from qvr_core.cluster.dealing import Dealer
 from qvr_core.inference.mcmc import MCMC, Enough, MCMCResult, Progress, joined
 from qvr_core.inference.mcmc.draws import Slice
 from qvr_core.inference.mcmc.interruptible import Interruptible
 from qvr_core.inference.mcmc.potential import Potential, ProgramPotential
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints
 from qvr_core.runs.fit.distributed import Team
+
+if TYPE_CHECKING:
+    from qvr_core.cluster.dealing import Dealer
 
 
 def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:

@@ -30,7 +30,6 @@ from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
 from qvr_core.runs.fit.chains import Far
-from qvr_core.runs.fit.clusters import on_cluster
 from qvr_core.runs.fit.compiling import told_if_long
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.eta import eta
@@ -38,6 +37,7 @@ from qvr_core.runs.fit.shown_draws import ShownDraws
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
+from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.netcdf import write_netcdf
 from qvr_core.runs.record.protocol import Cancelled, Check, Event, Finished, Message, PosteriorRow, Progress, Started
 from qvr_core.runs.record.store import RunDirectory
@@ -184,10 +184,15 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
     if address is None:
         found = chains.sample(*own, team, ended=ended, watch=watched.transition, checkpoints=kept)
     else:
-        with on_cluster(prepared.job, address, config.chains, emit) as dealer:
-            found = chains.on_cluster(
-                *own, dealer, ended=ended, watch=watched.slice, checkpoints=kept, tell=_warning(emit)
-            )
+        from qvr_core.runs.fit.clusters import on_cluster
+
+        tell = _warning(emit)
+        again = (
+            f"Go on here: qvr run nuts --resume {prepared.job.run_id} --cluster none",
+            "Go on there, or on another one: --cluster tcp://HOST:PORT in its place",
+        )
+        with on_cluster(address, config.chains, again, tell) as dealer:
+            found = chains.on_cluster(*own, dealer, ended=ended, watch=watched.slice, checkpoints=kept, tell=tell)
     if not stop.cancelled.is_set():
         shown.flush()
     result = found and replace(found, given=asked.given)
@@ -269,11 +274,6 @@ def asked_of(prepared: Prepared, saved: Saved | None = None) -> Asked:
     """The chains that a run asks for, on the engine that they began on, and what they explore."""
     config, model = prepared.job.config, prepared.model
     x, observations = prepared.move(prepared.train.batch(rows_of(prepared)))
-    kernel = inference.NUTSKernel(
-        step_size=config.step_size if config.step_size is not None else 0.1,
-        max_tree_depth=config.max_tree_depth,
-        target_accept=config.target_accept,
-    )
     lift = any(True for _ in model.parameters()) if config.lift is None else config.lift
     lifted: LiftedModel | None = None
     if lift:
@@ -285,16 +285,22 @@ def asked_of(prepared: Prepared, saved: Saved | None = None) -> Asked:
         potential = potential_of(model, x, observations)
     # where chains start is nothing that those which go on ask for
     going = saved is not None and len(saved.chains) == config.chains
-    asked = inference.MCMC(
-        kernel,
-        config.warmup,
-        config.samples,
-        config.chains,
-        seed=config.seed,
-        engine="plain" if saved is not None and saved.engine == "plain" else config.engine,
-        init="random" if going else config.init,
-    )
+    asked = chains_asked(config)
+    asked.engine = "plain" if saved is not None and saved.engine == "plain" else config.engine
+    asked.init = "random" if going else config.init
     return Asked(asked, potential, Given(lifted or model, x, observations))
+
+
+def chains_asked(config: RunConfig) -> inference.MCMC:
+    """The chains of a run's settings."""
+    kernel = inference.NUTSKernel(
+        step_size=config.step_size if config.step_size is not None else 0.1,
+        max_tree_depth=config.max_tree_depth,
+        target_accept=config.target_accept,
+    )
+    return inference.MCMC(
+        kernel, config.warmup, config.samples, config.chains, seed=config.seed, engine=config.engine, init=config.init
+    )
 
 
 def _stored(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
+from qvr_core.cluster.address import address_of
 from qvr_core.inference.folds import Folds, at_random, by_group
-from qvr_core.inference.leaving_out import LeavingOut, NotLeftOut, predicted_without
-from qvr_core.inference.mcmc import MCMC
+from qvr_core.inference.leaving_out import LeavingOut, NotLeftOut
 from qvr_core.runs.figures.loo import Loo, loo_of
 from qvr_core.runs.figures.refitted import Plan, Refit, Refits, asked_by, read
 from qvr_core.runs.fit.nuts import Asked, asked_of
@@ -24,6 +22,7 @@ from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.store import RunDirectory, process_start
 from qvr_core.runs.worker.job import check_data
+from qvr_core.runs.worker.refit_units import on_cluster, refit
 from qvr_core.runtime.values.errors import InputProblem
 
 Watch = Callable[[int, int, str], None]
@@ -67,15 +66,17 @@ class Refitting:
         count = len(self.potential.names)
         return Folds(tuple(range(count)), count)
 
-    def refit(self, folds: Folds, number: int) -> Refit:
-        """The chains of the run without the observations of a fold; a function of the run's seed and the number."""
-        found = predicted_without(self.potential, self._chains(number), folds.of(number))
-        return Refit(tuple(found.elpd.tolist()), tuple(found.mcse.tolist()), found.divergences, found.warnings)
-
-    def _chains(self, number: int) -> MCMC:
-        chains = copy.copy(self.sampler.chains)
-        chains.seed = int(np.random.SeedSequence((self.job.config.seed, number)).generate_state(1)[0])
-        return chains
+    def doing(self, folds: Folds, wanted: Sequence[int], cluster: str | None) -> Generator[tuple[int, Refit]]:
+        """The refits without the folds of these numbers: here one after the other, on a cluster as they are done."""
+        address = address_of(self.job.config.cluster if cluster is None else cluster)
+        if address is not None and wanted:
+            yield from on_cluster(
+                address, self.job, self.prepared.known, self.sampler.given.observations, folds, wanted
+            )
+            return
+        for number in wanted:
+            chains = self.sampler.chains
+            yield number, refit(self.potential, chains, self.job.config.seed, folds.of(number), number)
 
 
 def refitting(run: RunDirectory) -> Refitting:
@@ -99,6 +100,7 @@ def cross_validate(
     *,
     again: bool = False,
     watch: Watch = lambda done, count, label: None,
+    cluster: str | None = None,
 ) -> Refits:
     """The refits of a plan: those that the run has already, unless `again`, and the others, each kept once it is done.
 
@@ -115,7 +117,7 @@ def cross_validate(
     if found is not None and found.fold == folds.fold:
         refits.done = found.done
     wanted = [number for number in range(folds.count) if number not in refits.done]
-    _fill(run, refits, wanted, lambda number: fit.refit(folds, number), watch, folds.count)
+    _fill(run, refits, wanted, fit.doing(folds, wanted, cluster), watch, folds.count)
     return refits
 
 
@@ -124,6 +126,7 @@ def exact_loo(
     *,
     again: bool = False,
     watch: Watch = lambda done, count, label: None,
+    cluster: str | None = None,
 ) -> tuple[Loo, Refits]:
     """PSIS-LOO with the figures of refits, one for each observation whose Pareto k is too high.
 
@@ -144,7 +147,7 @@ def exact_loo(
             raise Refused("not-left-out", f"`{lost[0]}` is no observation that can be left out alone")
         refits = Refits(plan, asked, tuple(place), folds.fold, folds.count, None, dict(done))
         wanted = [place[name] for name in bad if place[name] not in done]
-        _fill(run, refits, wanted, lambda number: fit.refit(folds, number), watch, len(bad))
+        _fill(run, refits, wanted, fit.doing(folds, wanted, cluster), watch, len(bad))
     return loo.refitted({refits.names[number]: one.elpd[0] for number, one in refits.done.items()}), refits
 
 
@@ -168,17 +171,24 @@ def _stored(run: RunDirectory, plan: Plan, asked: str) -> Refits | None:
 
 
 def _fill(
-    run: RunDirectory, refits: Refits, wanted: Sequence[int], refit: Callable[[int], Refit], watch: Watch, count: int
+    run: RunDirectory,
+    refits: Refits,
+    wanted: Sequence[int],
+    made: Generator[tuple[int, Refit]],
+    watch: Watch,
+    count: int,
 ) -> None:
-    """Do the refits of these numbers, and keep each."""
+    """Keep each of the refits of these numbers as it is made."""
     folder = run.path / "elpd"
     folder.mkdir(exist_ok=True)
     lock = Lock(folder, process_start(os.getpid()))
     try:
         watch(count - len(wanted), count, "")
-        for done, number in enumerate(wanted, start=count - len(wanted) + 1):
-            refits.done[number] = refit(number)
-            refits.write(run)
-            watch(done, count, refits.label(number))
+        # closed at once where this is interrupted: a cluster must have an end
+        with contextlib.closing(made):
+            for done, (number, one) in enumerate(made, start=count - len(wanted) + 1):
+                refits.done[number] = one
+                refits.write(run)
+                watch(done, count, refits.label(number))
     finally:
         lock.release()

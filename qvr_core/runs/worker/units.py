@@ -1,7 +1,7 @@
 """The process in which a worker of a cluster does units: `python -m qvr_core.runs.worker.units`.
 
 First an archive comes over stdin, then requests; each has one answer over stdout.  Which kind the archive is decides
-what is loaded: slices of chains want numpy and the compiler alone.
+what is loaded: slices of chains want numpy and the compiler alone, programs the engine of their command.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable
 from typing import IO, Any, Protocol, TypeVar
 
+from qvr_core.arrays.choice import lacks_torch, torch_wanted, without_torch
 from qvr_core.cluster.packing import UnitFailed, failure, read_frame, unpacked, write_frame
 from qvr_core.runs.worker.pipes import claim_stdout
 
@@ -53,6 +54,8 @@ def tried(work: Callable[[bytes], Made], given: bytes) -> Made | bytes:
     except UnitFailed as problem:
         return failure(str(problem))
     except Exception as problem:
+        if lacks_torch(problem):
+            return failure(str(problem), lacks="torch")
         traceback.print_exc(file=sys.stderr)
         return failure(f"{type(problem).__name__}: {problem}")
 
@@ -67,14 +70,26 @@ def _read(source: IO[bytes], frames: queue.SimpleQueue[bytes]) -> None:
 def units_of(archive: bytes) -> Units:
     """What answers the requests of an archive."""
     head, arrays = unpacked(archive)
-    return _of_kind(head["kind"])(head, arrays)
+    return _of_kind(head["kind"], head.get("torch", False))(head, arrays)
 
 
-def _of_kind(kind: str) -> Any:
+def _of_kind(kind: str, torch: bool) -> Any:
+    if not torch:
+        without_torch()
+    elif not torch_wanted():
+        raise ModuleNotFoundError("a worker of the cluster does not have the package `torch`", name="torch")
     if kind == "chains":
         from qvr_core.inference.machine.slices import Slices
 
         return Slices
+    if kind == "replicates":
+        from qvr_core.runs.worker.replicates import ReplicateUnits
+
+        return ReplicateUnits
+    if kind == "refits":
+        from qvr_core.runs.worker.refit_units import RefitUnits
+
+        return RefitUnits
     raise ValueError(f"no units of the kind `{kind}`")
 
 

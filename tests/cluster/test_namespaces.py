@@ -1,0 +1,85 @@
+"""A cluster over a network of its own: two network namespaces, as two machines, with a cable between them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from qvr_core.runs.record.protocol import Finished, Progress, parse_event
+from tests.cluster.processes import Started, killed
+from tests.cluster.test_clustered_chains import SCHOOLS
+from tests.patience import HANG
+
+HERE, THERE = "10.77.41.1", "10.77.41.2"
+
+
+@dataclass
+class Machine:
+    """A network namespace."""
+
+    name: str
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """What is put in front of a command that runs there."""
+        return ("ip", "netns", "exec", self.name)
+
+
+@pytest.fixture
+def machines() -> Iterator[tuple[Machine, Machine]]:
+    """Two of them, where this machine lets us have them."""
+    if shutil.which("ip") is None or os.geteuid() != 0:
+        pytest.skip("network namespaces want root and iproute2")
+    pair = Machine(f"qvr-{os.getpid()}-a"), Machine(f"qvr-{os.getpid()}-b")
+    try:
+        for one in pair:
+            if subprocess.run(["ip", "netns", "add", one.name], capture_output=True, check=False).returncode:
+                pytest.skip("this machine has no network namespaces")
+        first, second = (one.name for one in pair)
+        cable = ["ip", "link", "add", "cable", "netns", first, "type", "veth", "peer", "name", "cable", "netns", second]
+        subprocess.run(cable, check=True)
+        for one, address in zip(pair, (HERE, THERE), strict=True):
+            subprocess.run(["ip", "-n", one.name, "address", "add", f"{address}/24", "dev", "cable"], check=True)
+            for device in ("lo", "cable"):
+                subprocess.run(["ip", "-n", one.name, "link", "set", device, "up"], check=True)
+        yield pair
+    finally:
+        for one in pair:
+            subprocess.run(["ip", "netns", "delete", one.name], capture_output=True, check=False)
+
+
+def test_chains_on_two_machines(machines: tuple[Machine, Machine], tmp_path: Path) -> None:
+    here, there = machines
+    (tmp_path / "m.qvr").write_text(SCHOOLS)
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--chains", "6", "--warmup", "100",
+               "--samples", "100", "--checkpoint-steps", "20", "--data", "synthetic", "--json"]  # fmt: skip
+    alone = [*here.inside, *command]
+    plain = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=HANG)
+    cluster = Started(tmp_path, HERE, here.inside)
+    try:
+        cluster.start_scheduler()
+        cluster.start_worker(in_front=here.inside)
+        cluster.start_worker(in_front=there.inside)
+        second = cluster.start_worker(in_front=there.inside)
+        with subprocess.Popen(
+            [*alone, "--cluster", cluster.address], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            told = iter(process.stdout)
+            next(line for line in told if isinstance(parse_event(line), Progress))
+            killed(second)
+            last = [*told][-1]
+    finally:
+        cluster.end()
+    assert isinstance(parse_event(last), Finished)
+    first, second_run = sorted((tmp_path / ".qvr" / "runs").iterdir())
+    assert isinstance(parse_event(plain.stdout.splitlines()[-1]), Finished)
+    assert (first / "posterior.nc").read_bytes() == (second_run / "posterior.nc").read_bytes()
+    assert cluster.address == f"tcp://{HERE}:{cluster.address.rpartition(':')[2]}"
