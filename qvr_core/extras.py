@@ -6,7 +6,7 @@ import sys
 
 RUNS = "qvr-lsp[run]"
 """What fits and draws need: PyTorch and the rest."""
-OTHERS = {name: "qvr-lsp[cluster]" for name in ("dask", "distributed", "dask_jobqueue", "cryptography")}
+OTHERS = {name: "qvr-lsp[cluster]" for name in ("dask", "distributed", "dask_jobqueue")}
 """Of packages that runs do not need: the extra that brings them."""
 
 

@@ -13,9 +13,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("qvr_core", "qvr_lsp")
 PARTS = {"pydantic_core": "pydantic", "cycler": "matplotlib"}
 """Modules that another distribution documents as its own."""
-# HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.  Certificates are made
-# by cryptography inside distributed.
-BY_NAME = {"h5netcdf", "h5py", "cryptography"}
+# HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.
+BY_NAME = {"h5netcdf", "h5py"}
 
 
 def imports(path: Path) -> Iterator[str]:

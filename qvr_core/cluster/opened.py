@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 from collections.abc import Generator
-from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.cluster.address import Address
@@ -18,6 +17,20 @@ if TYPE_CHECKING:
 CONNECT = 20.0
 """Seconds in which a scheduler must answer."""
 CLOSE = 2.0
+OWN = "127.0.0.1:0"
+"""Where servers of pages listen that Dask starts in any case."""
+QUIET: dict[str, Any] = {
+    # what is wrong is told in words here
+    "logging.distributed": "critical",
+    # of a scheduler and a worker in this process nothing is shown
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    # figures that nobody looks at, for which a scheduler and a worker that wait would use a tenth of a core
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.diagnostics.nvml": False,
+}
 MOST_JOBS = 16
 """Of SLURM, where nobody says how many."""
 
@@ -29,9 +42,7 @@ def opened(address: Address, units: int) -> Generator[Client]:
     import distributed
     from dask import config
 
-    # nobody hears of what is told in words here
-    silent = {"logging.distributed": "critical", "distributed.comm.timeouts.connect": f"{CONNECT:g}s"}
-    with config.set(silent), contextlib.ExitStack() as stack:
+    with config.set({**QUIET, "distributed.comm.timeouts.connect": f"{CONNECT:g}s"}), contextlib.ExitStack() as stack:
         try:
             match address.kind:
                 case "local":
@@ -62,23 +73,19 @@ def _unreachable(address: Address, problem: Exception) -> str:
 
 @contextlib.contextmanager
 def _local(count: int) -> Generator[Any]:
-    """Workers on this machine, with a key of their own: other people's processes could reach their ports, too."""
+    """A scheduler and a worker of so many threads in this process, which nobody else reaches; units are done in
+    processes of our own, which the worker starts."""
     import distributed
-    from distributed.security import Security
 
     unlisted: Any = distributed
-    keys: Any = Security
-    # starting it would have the thread hear them again
-    resource_tracker.ensure_running()
     with _deaf_to_interrupts():
         cluster = unlisted.LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
+            n_workers=1,
+            threads_per_worker=count,
+            processes=False,
+            dashboard_address=OWN,
+            worker_dashboard_address=OWN,
             memory_limit=0,
-            security=keys.temporary(),
         )
     try:
         yield cluster
