@@ -12,8 +12,8 @@ from qvr_core.runs.pictures.look import BAND, LETTERS, WIDTH, axes_of, figure_of
 from qvr_core.runs.pictures.posteriors import quiet
 from qvr_core.runs.pictures.stored import NoPicture, Observed, Stored
 
-NAMED = 8
-"""Observations of the largest Pareto k that are called by their names."""
+NAMED, FEW = 8, 3
+"""Observations that are called by their names: of those whose Pareto k is too large, or of all where none is."""
 
 
 def pareto(weighed: Loo | None, refitted: Loo | None) -> Any:
@@ -33,7 +33,8 @@ def pareto(weighed: Loo | None, refitted: Loo | None) -> Any:
     axes.plot(places[exact], k[exact], "o", color="C2", markersize=5, fillstyle="none")
     axes.axhline(found.good, color="C1", linewidth=1.2, linestyle="--")
     names = list[Any]()
-    for at in map(int, np.argsort(-k)[: NAMED if bad.any() or exact.any() else 3]):
+    told = min(int((bad | exact).sum()), NAMED) or FEW
+    for at in map(int, np.argsort(-k)[:told]):
         side = "right" if at > 0.75 * len(k) else "left"
         offset = (-5 if side == "right" else 5, 2)
         place = (at, float(k[at]))
@@ -66,15 +67,19 @@ def pareto(weighed: Loo | None, refitted: Loo | None) -> Any:
 
 
 def _thin(figure: Any, names: list[Any]) -> None:
-    """Of names that stand on each other, the first stays."""
+    """Of names that stand on each other, the first stays, and another moves up or down, or goes."""
     figure.draw_without_rendering()
     kept = list[Any]()
     for name in names:
-        edges = name.get_window_extent()
-        if any(edges.overlaps(other) for other in kept):
-            name.remove()
+        across, _ = name.get_position()
+        for up in (2, LETTERS, -LETTERS):
+            name.set_position((across, up))
+            edges = name.get_window_extent()
+            if not any(edges.overlaps(other) for other in kept):
+                kept.append(edges)
+                break
         else:
-            kept.append(edges)
+            name.remove()
 
 
 def loo_pit(stored: Stored, steps: Sequence[Observed]) -> Any:
