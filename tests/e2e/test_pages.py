@@ -60,6 +60,22 @@ def test_every_number_of_a_picture_or_a_report_is_seen(tmp_path: Path) -> None:
     walk(sorted(path.name for path in folder.glob("*.html")), folder)
 
 
+BAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bad</title></head>
+<body style="background: #16191d; color: #fff"><main><h1>Bad</h1><svg width="300" height="100" viewBox="0 0 600 200">
+<text x="10" y="40" fill="#fff" font-size="14">small</text>
+<text x="200" y="40" fill="#fff" font-size="30">one</text><text x="210" y="50" fill="#fff" font-size="30">two</text>
+<rect x="300" y="10" width="200" height="60" fill="#fff"/><text x="320" y="50" fill="#fff" font-size="30">pale</text>
+<text x="560" y="150" fill="#fff" font-size="30">endless</text></svg></main></body></html>"""
+
+
+def test_letters_that_cannot_be_read_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "bad.html").write_text(BAD, encoding="utf-8")
+    with pytest.raises(AssertionError) as noticed:
+        walk(["bad.html"], tmp_path)
+    wanted = ("small: 7.0 pixels high", "two stands on one", "pale: contrast 1.0", "endless is cut off")
+    assert [one for one in wanted if one not in str(noticed.value)] == []
+
+
 @pytest.mark.timeout(40 * HANG)
 def test_the_site_is_read_by_everybody_and_found_by_search() -> None:
     run(sys.executable, "-m", "scripts.website", folder=ROOT)
