@@ -9,7 +9,7 @@ const FIRST = 4;
 const MOST = 6;
 /** Pixels of a picture; it is drawn as large as it is shown, as letters of one that shrinks would be small. */
 const [SMALL, CELL] = [78, 130];
-const LEFT = 48;
+const LEFT = 50;
 /** Beside the pictures: the edges of the page, the names of the rows, and the room between pictures. */
 const [EDGES, NAMES, ROOM] = [54, 100, 6];
 

@@ -5,6 +5,9 @@ import { axis, digits, picture, scale, steps, svg } from "./svg";
 
 export const CHAINS = ["blue", "green", "purple", "yellow", "red", "orange"].map((name) => `var(--vscode-charts-${name})`);
 
+/** Room for the least and the largest value beside a picture: seven letters of any font. */
+const LEFT = 50;
+
 export function chainColour(chain: number): string {
   return CHAINS[chain % CHAINS.length] ?? "";
 }
@@ -35,7 +38,7 @@ export function trace(summary: Summary, label: string, width = 270, height = 36)
   if (number < 0) {
     return "";
   }
-  const left = 40;
+  const left = LEFT;
   const values = (summary.traces ?? []).flatMap((chain) => chain.values[number] ?? []).filter((value) => value !== null);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const y = scale(low, high, height - 3, 3);
@@ -69,7 +72,7 @@ export function ranks(one: Element, width = 270, height = 36): SVGSVGElement | s
   if (chains.length < 2) {
     return "";
   }
-  const left = 40;
+  const left = LEFT;
   const drawn = picture(`ranks of ${one.name} by chain`, width, height + 15);
   const most = Math.max(1, ...chains.flat());
   const each = (width - left) / chains.length;
