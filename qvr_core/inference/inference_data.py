@@ -108,16 +108,14 @@ def _hidden(groups: Groups, given: Given, latents: Values) -> Values:
     summed = [name for name, block in given.program.marginals.items() if block.discrete]
     if not summed:
         return {}
-    # how many states there are is seen in a draw
-    one, _ = given.hidden_states({name: value[:1] for name, value in latents.items()})
-    count = len(next(iter(latents.values())))
-    kept = [name for name in summed if name in one and one[name].numel() * count <= MOST_HIDDEN]
+    numbers, count = given.numbers_hidden(latents), len(next(iter(latents.values())))
+    kept = [name for name in summed if name in numbers and numbers[name] * count <= MOST_HIDDEN]
     for name in summed:
         if name not in kept:
-            why = f"more than {MOST_HIDDEN:,} numbers" if name in one else "it has too many places"
+            why = f"more than {MOST_HIDDEN:,} numbers" if name in numbers else "it has too many places"
             why = "the program reads its input" if given.program.program.uses_input else why
             groups.notes.append(f"the probabilities of the states of `{name}` are left out of the stored draws: {why}")
-    return given.hidden_states(latents, names=kept)[0] if kept else {}
+    return dict(given.hidden_states(latents, kept)) if kept else {}
 
 
 def prior_data(given: Given, count: int, seed: int) -> Groups:

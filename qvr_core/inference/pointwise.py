@@ -19,6 +19,7 @@ from qvr_core.runtime.programs.handlers import (
     densities,
     drawn_anew,
     keep,
+    paths,
     pointwise,
     predicting,
     redraw,
@@ -65,6 +66,14 @@ def name_of(name: str, model: ProgramModule) -> str:
 
 
 Made = Mapping[str, Tensor]
+
+
+def _states_of(names: Collection[str]) -> Callable[[Execution], Made]:
+    def read(run: Execution) -> Made:
+        found = {name: run.sites[name].states for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,27 +144,43 @@ class Given:
             arrays.manual_seed(0)
             return self._each(samples, _Wanted((densities(False), keep(names), predicting), lambda run: run.kept))
 
-    def hidden_states(
-        self, samples: Mapping[str, Tensor], number: int = 0, names: Collection[str] | None = None
-    ) -> tuple[Made, Made]:
+    def hidden_states(self, samples: Mapping[str, Tensor], names: Collection[str] | None = None) -> Made:
         """What `marginalize` sums out, given the data, for latents {site: (draws, …)}: the probability of each state of
-        hidden chains and of each component of mixtures, {name: (draws, …, K)}, and states drawn from their posterior by
-        a generator of that number, whole paths of a chain, {name: (draws, …)}.  Of `names`, or of all, with at most
+        hidden chains and of each component of mixtures, {name: (draws, …, K)}; of `names`, or of all, with at most
         `MOST_KEPT` places."""
-        blocks = [(n, one) for n, one in self.program.marginals.items() if names is None or n in names]
-        names = [name for name, one in blocks if one.discrete and math.prod(one.places_of) <= MOST_KEPT]
-        if not names or self.program.program.uses_input:
+        names = [name for name in self._summed() if names is None or name in names]
+        return self._each(samples, _Wanted((densities(False), states), _states_of(names))) if names else {}
+
+    def hidden_paths(self, samples: Mapping[str, Tensor], number: int = 0) -> tuple[Made, Made]:
+        """Those probabilities, and states drawn from their posterior by a generator of that number, whole paths of a
+        chain, {name: (draws, …)}."""
+        names = self._summed()
+        if not names:
             return {}, {}
-        generator = arrays.Generator(self._device()).manual_seed(number)
+        generator, probabilities = arrays.Generator(self._device()).manual_seed(number), _states_of(names)
 
         def read(run: Execution) -> Made:
-            found = {name: run.sites[name].states for name in names}
-            paths = {f"{name}/path": value for name, value in _values(run, names).items()}
-            return {**{n: value for n, value in found.items() if value is not None}, **paths}
+            return {**probabilities(run), **{f"{name}/path": value for name, value in _values(run, names).items()}}
 
-        made = self._each(samples, _Wanted((densities(False), states, seed(generator)), read))
+        made = self._each(samples, _Wanted((densities(False), paths, seed(generator)), read))
         drawn = {name.removesuffix("/path"): value for name, value in made.items() if name.endswith("/path")}
         return {name: value for name, value in made.items() if name in names}, drawn
+
+    def numbers_hidden(self, samples: Mapping[str, Tensor]) -> dict[str, int]:
+        """How many numbers `hidden_states` gives of a draw, by name."""
+        blocks = {name: self.program.marginals[name] for name in self._summed()}
+        chains = {n: one.states * math.prod(one.sizes) for n, one in blocks.items() if isinstance(one, HiddenChain)}
+        # how many components a mixture has is seen in a draw
+        mixtures = [name for name in blocks if name not in chains]
+        one = self.hidden_states({name: value[:1] for name, value in samples.items()}, mixtures) if mixtures else {}
+        return {**chains, **{name: value.numel() for name, value in one.items()}}
+
+    def _summed(self) -> list[str]:
+        """The names of which there are states."""
+        if self.program.program.uses_input:
+            return []
+        blocks = self.program.marginals.items()
+        return [name for name, one in blocks if one.discrete and math.prod(one.places_of) <= MOST_KEPT]
 
     def replicates(
         self,

@@ -177,7 +177,7 @@ class Predictive:
         of a hidden chain, or of each component of a mixture, {name: (num_samples, …, K)}, and states drawn from their
         posterior, whole paths of a chain, {name: (num_samples, …)}."""
         given, samples = self._latents(x, observations, generator)
-        found, drawn = given.hidden_states(samples)
+        found, drawn = given.hidden_paths(samples)
         return dict(found), dict(drawn)
 
     def deterministic(

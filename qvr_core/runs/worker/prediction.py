@@ -102,7 +102,7 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | Non
     if data is None:
         given, moved = _own(run), [f"the run was fitted to other data: {one}" for one in changes(run.path)]
         samples = posterior.samples(given)
-        hidden, _ = given.hidden_states(samples, seed)
+        hidden = given.hidden_states(samples)
         values = {**posterior.stored, **given.replicates(samples, seed), **given.predictions(samples), **hidden}
         axes = {**_axes(given.program, given.observations), **state_axes(given.program.program)}
         return Drawn(values, axes, (*posterior.notes, *moved), given.observed_data(), *_steps(given, values))

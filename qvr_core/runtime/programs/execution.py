@@ -190,6 +190,7 @@ class Request:
     begun: Mapping[str, Value] = field(default_factory=dict)
     argument_of: str = ""
     states: bool = False
+    paths: bool = False
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
         """The noise given for a site; `specs` tells its draws where a function wants to know."""

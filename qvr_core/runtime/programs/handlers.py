@@ -103,8 +103,13 @@ def drawn_anew(names: Collection[str], begun: Mapping[str, Any] | None = None) -
 
 
 def states(request: Request) -> None:
-    """Leave the posterior of hidden states in their records: the probability of each, and a path drawn from it."""
+    """Leave the posterior of hidden states in their records: the probability of each."""
     request.states = True
+
+
+def paths(request: Request) -> None:
+    """Leave a path drawn from the posterior of hidden states in their records as well."""
+    request.states = request.paths = True
 
 
 def argument_of(site: str) -> Handler:

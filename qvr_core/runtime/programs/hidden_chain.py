@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
@@ -116,7 +116,7 @@ class HiddenChain:
         record = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
         frame.sites[self.name] = record
         if frame.request.states:
-            record.states, record.value = self._posterior(frame)
+            self._posterior(frame, record)
         if frame.request.pointwise:
             self._add_pointwise(frame)
 
@@ -124,15 +124,16 @@ class HiddenChain:
         """log p(observed), all paths of the hidden states summed out: (B,)."""
         if not self.lagging:
             return Terms(self._apart(frame), True).per_row(frame.rows)
-        return Terms(logsumexp(self._forward(frame)[-1], -1), True).per_row(frame.rows)
+        return Terms(logsumexp(self._forward(frame)[0][-1], -1), True).per_row(frame.rows)
 
     def _apart(self, frame: Frame) -> Tensor:
         """log p of what is observed at each place, where no state depends on another: (B, …)."""
         _, later = self._tables(frame)
         return logsumexp(later.squeeze(-2) + self._seen(frame).squeeze(-2), -1)
 
-    def _forward(self, frame: Frame) -> Tensor:
-        """log p(observed up to an element, its state): (T, B, chains…, K)."""
+    def _forward(self, frame: Frame) -> tuple[Tensor, Tensor]:
+        """log p(observed up to an element, its state), (T, B, chains…, K), and the log density of each state and what
+        is observed at its place given the state before, (T − 1, B, chains…, K, K)."""
         first, later = self._tables(frame)
         seen = self._seen(frame)
         # nothing comes before the first element, so nothing there depends on a state before it
@@ -143,33 +144,38 @@ class HiddenChain:
             return [logsumexp(states[0].unsqueeze(-1) + rows[0], -2)]
 
         (found,) = recurrence([start], [steps], step)
-        return found
+        return found, steps
 
     # ------------------------------------------------------------ the states, given what is observed
 
-    def _posterior(self, frame: Frame) -> tuple[Tensor, Tensor]:
-        """The probability of each state at each place given all that is observed, (B, …, T, K), by the backward
-        algorithm (Rabiner 1989, III.B), and a path, int64 (B, …, T), drawn from its end (Chib 1996)."""
-        generator = frame.request.generator
+    def _posterior(self, frame: Frame, record: SiteRecord) -> None:
+        """Leave the probability of each state at each place given all that is observed, (B, …, T, K), by the backward
+        algorithm (Rabiner 1989, III.B), and where it is asked for a path, int64 (B, …, T)."""
+        generator, wanted = frame.request.generator, frame.request.paths
         if not self.lagging:
             _, later = self._tables(frame)
-            joint = later.squeeze(-2) + self._seen(frame).squeeze(-2)
-            log_p = _normalised(joint)
-            return log_p.exp(), categorical_draw(tuple(log_p.shape[:-1]), generator, log_p)
-        _, later = self._tables(frame)
-        seen, up_to = self._seen(frame), self._forward(frame)
-        behind = arrays.zeros_like(up_to[-1])
-        log_p = [up_to[-1]]
-        path = [categorical_draw(tuple(behind.shape[:-1]), generator, _normalised(up_to[-1]))]
-        for element in range(self.sizes[-1] - 1, 0, -1):
-            step = later[..., element - 1, :, :] + seen[..., element, :, :]
-            behind = logsumexp(step + behind.unsqueeze(-2), -1)
-            log_p.append(up_to[element - 1] + behind)
-            into = path[-1][..., None, None].expand(*path[-1].shape, self.states, 1)
-            leading = up_to[element - 1] + step.expand(*behind.shape, self.states).gather(-1, into).squeeze(-1)
-            path.append(categorical_draw(tuple(behind.shape[:-1]), generator, _normalised(leading)))
-        found = arrays.stack([_normalised(one) for one in reversed(log_p)], -2)
-        return found.exp(), arrays.stack(path[::-1], -1)
+            log_p = _normalised(later.squeeze(-2) + self._seen(frame).squeeze(-2))
+            record.states = log_p.exp()
+            if wanted:
+                record.value = categorical_draw(tuple(log_p.shape[:-1]), generator, log_p)
+            return
+        up_to, steps = self._forward(frame)
+        behind = [arrays.zeros_like(up_to[-1])]
+        for element in range(self.sizes[-1] - 2, -1, -1):
+            behind.append(logsumexp(steps[element] + behind[-1].unsqueeze(-2), -1))
+        record.states = _normalised(up_to + arrays.stack(behind[::-1])).exp().movedim(0, -2)
+        if wanted:
+            record.value = self._path_back(up_to, steps, generator)
+
+    def _path_back(self, up_to: Tensor, steps: Tensor, generator: Generator | None) -> Tensor:
+        """A path drawn from its end (Chib 1996), int64 (B, …, T)."""
+        shape = tuple(up_to.shape[1:])
+        path = [categorical_draw(shape[:-1], generator, _normalised(up_to[-1]))]
+        for element in range(self.sizes[-1] - 2, -1, -1):
+            into = path[-1][..., None, None].expand(*shape, 1)
+            leading = up_to[element] + steps[element].expand(*shape, self.states).gather(-1, into).squeeze(-1)
+            path.append(categorical_draw(shape[:-1], generator, _normalised(leading)))
+        return arrays.stack(path[::-1], -1)
 
     # ------------------------------------------------------------ what each element adds
 
@@ -200,7 +206,7 @@ class HiddenChain:
         """log p(observed at a place | observed at the places before it in its chain): (B, …)."""
         if not self.lagging:
             return self._apart(frame)
-        totals = logsumexp(self._forward(frame), -1).movedim(0, -1)
+        totals = logsumexp(self._forward(frame)[0], -1).movedim(0, -1)
         added = totals.diff(dim=-1).masked_fill(totals[..., :-1] == -math.inf, -math.inf)
         return arrays.cat([totals[..., :1], added], -1)
 

@@ -105,7 +105,7 @@ class Marginalize:
                 record.pointwise = record.pointwise - self.evaluate(frame, latents_only=True).by_row(frame.rows)
             record.pointwise = self._present(record.pointwise, frame)
         if frame.request.states and self.latent.discrete:
-            record.states, record.value = self._posterior(frame)
+            self._posterior(frame, record)
         frame.sites[self.name] = record
 
     def _present(self, density: Tensor, frame: Frame) -> Tensor:
@@ -186,11 +186,14 @@ class Marginalize:
         the block observes and scores."""
         return Terms(arrays.logsumexp(self._joint(frame, latents_only), 1), True)
 
-    def _posterior(self, frame: Frame) -> tuple[Tensor, Tensor]:
-        """The probability of each value given what the block observes, (B, *plate, K), and a draw from it, int64."""
+    def _posterior(self, frame: Frame, record: SiteRecord) -> None:
+        """Leave the probability of each value given what the block observes, (B, *plate, K), and where it is asked for
+        a draw from it, int64."""
         log_p = arrays.log_softmax(self._joint(frame, False), 1).movedim(1, -1)
         log_p = log_p.reshape(frame.rows, *self.plate, log_p.shape[-1])
-        return log_p.exp(), categorical_draw(tuple(log_p.shape[:-1]), frame.request.generator, log_p)
+        record.states = log_p.exp()
+        if frame.request.paths:
+            record.value = categorical_draw(tuple(log_p.shape[:-1]), frame.request.generator, log_p)
 
     def _joint(self, frame: Frame, latents_only: bool) -> Tensor:
         """log p(z) p(body | z) of every value, (B, K, *axes)."""
