@@ -31,6 +31,9 @@ from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, ScoreModel
 
+Forward = tuple[Tensor, Tensor]
+"""What the forward algorithm gives of chains whose states depend on one another (`HiddenChain._forward`)."""
+
 
 class Step(Protocol):
     """A let of the block that reads no hidden state."""
@@ -95,9 +98,11 @@ class HiddenChain:
                 if frame.supplied(reader.name) is None:
                     frame.drawn.add(reader.name)
                     frame.given[reader.name] = Cell(reader.drawn(drawn, frame, self.sizes), True)
-        log_prob = None
-        if frame.request.wanted is not False:
-            log_prob = self.evaluate(frame)
+        request, log_prob, forward = frame.request, None, None
+        if self.lagging and (request.wanted is not False or request.states or request.pointwise):
+            forward = self._forward(frame)
+        if request.wanted is not False:
+            log_prob = self.evaluate(frame, forward)
         for reader in self.observes:
             cell = frame.supplied(reader.name)
             assert cell is not None
@@ -115,23 +120,22 @@ class HiddenChain:
             )
         record = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
         frame.sites[self.name] = record
-        if frame.request.states:
-            self._posterior(frame, record)
-        if frame.request.pointwise:
-            self._add_pointwise(frame)
+        if request.states:
+            self._posterior(frame, record, forward)
+        if request.pointwise:
+            self._add_pointwise(frame, forward)
 
-    def evaluate(self, frame: Frame) -> Tensor:
+    def evaluate(self, frame: Frame, forward: Forward | None) -> Tensor:
         """log p(observed), all paths of the hidden states summed out: (B,)."""
-        if not self.lagging:
-            return Terms(self._apart(frame), True).per_row(frame.rows)
-        return Terms(logsumexp(self._forward(frame)[0][-1], -1), True).per_row(frame.rows)
+        total = self._apart(frame) if forward is None else logsumexp(forward[0][-1], -1)
+        return Terms(total, True).per_row(frame.rows)
 
     def _apart(self, frame: Frame) -> Tensor:
         """log p of what is observed at each place, where no state depends on another: (B, …)."""
         _, later = self._tables(frame)
         return logsumexp(later.squeeze(-2) + self._seen(frame).squeeze(-2), -1)
 
-    def _forward(self, frame: Frame) -> tuple[Tensor, Tensor]:
+    def _forward(self, frame: Frame) -> Forward:
         """log p(observed up to an element, its state), (T, B, chains…, K), and the log density of each state and what
         is observed at its place given the state before, (T − 1, B, chains…, K, K)."""
         first, later = self._tables(frame)
@@ -148,18 +152,18 @@ class HiddenChain:
 
     # ------------------------------------------------------------ the states, given what is observed
 
-    def _posterior(self, frame: Frame, record: SiteRecord) -> None:
+    def _posterior(self, frame: Frame, record: SiteRecord, forward: Forward | None) -> None:
         """Leave the probability of each state at each place given all that is observed, (B, …, T, K), by the backward
         algorithm (Rabiner 1989, III.B), and where it is asked for a path, int64 (B, …, T)."""
         generator, wanted = frame.request.generator, frame.request.paths
-        if not self.lagging:
+        if forward is None:
             _, later = self._tables(frame)
             log_p = _normalised(later.squeeze(-2) + self._seen(frame).squeeze(-2))
             record.states = log_p.exp()
             if wanted:
                 record.value = categorical_draw(tuple(log_p.shape[:-1]), generator, log_p)
             return
-        up_to, steps = self._forward(frame)
+        up_to, steps = forward
         behind = [arrays.zeros_like(up_to[-1])]
         for element in range(self.sizes[-1] - 2, -1, -1):
             behind.append(logsumexp(steps[element] + behind[-1].unsqueeze(-2), -1))
@@ -179,13 +183,13 @@ class HiddenChain:
 
     # ------------------------------------------------------------ what each element adds
 
-    def _add_pointwise(self, frame: Frame) -> None:
+    def _add_pointwise(self, frame: Frame, forward: Forward | None) -> None:
         """The log density of what is observed at each place, in a chain given all before it.
 
         It stands in the record of the observed step where each of its elements reads a place of its own, else in that
         of the hidden name; NaN for what does not count, and at a place that nothing reads.
         """
-        each = self._by_place(frame)
+        each = self._by_place(frame, forward)
         flat = each.flatten(1) if self.sizes else each.unsqueeze(1)
         places = [self._place(reader, frame) for reader in self.readers]
         read = arrays.cat(places) if places else arrays.zeros(0, dtype=arrays.long)
@@ -202,11 +206,11 @@ class HiddenChain:
             counted = counted | (arrays.zeros(flat.shape, dtype=ones.dtype).index_add(1, place, ones) > 0)
         frame.sites[self.name].pointwise = flat.masked_fill(~counted, math.nan).reshape(each.shape)
 
-    def _by_place(self, frame: Frame) -> Tensor:
+    def _by_place(self, frame: Frame, forward: Forward | None) -> Tensor:
         """log p(observed at a place | observed at the places before it in its chain): (B, …)."""
-        if not self.lagging:
+        if forward is None:
             return self._apart(frame)
-        totals = logsumexp(self._forward(frame)[0], -1).movedim(0, -1)
+        totals = logsumexp(forward[0], -1).movedim(0, -1)
         added = totals.diff(dim=-1).masked_fill(totals[..., :-1] == -math.inf, -math.inf)
         return arrays.cat([totals[..., :1], added], -1)
 
