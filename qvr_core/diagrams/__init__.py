@@ -6,7 +6,8 @@ to_svg(graph), to_png(graph)              # through `dot`; NoDot says what to do
 to_json(graph, locate)                    # for editors
 """
 
-from qvr_core.diagrams.build import NoDiagram, build, drawable, main_name
+from qvr_core.diagrams.build import build
+from qvr_core.diagrams.chosen import NoDiagram, drawable, main_name
 from qvr_core.diagrams.dot import to_dot
 from qvr_core.diagrams.exchange import to_json
 from qvr_core.diagrams.graph import Box, Diagram, Node, Sheet, Wire, nodes, sheet, wires

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qvr_core.diagrams import program_steps
 from qvr_core.diagrams.arrows import expand
 from qvr_core.diagrams.budget import MOST_BESIDE, Budget
+from qvr_core.diagrams.chosen import arrow_named, main_name
 from qvr_core.diagrams.collapse import collapsed
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, spread
 from qvr_core.diagrams.fold import folded
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 LIMIT = 150
 """Above this many nodes, frames are collapsed."""
-
-
-class NoDiagram(Exception):
-    """There is nothing of that name to draw."""
 
 
 def build(
@@ -66,34 +63,6 @@ def steps_written(snapshot: Snapshot) -> dict[int, object]:
     """The tree of each step with indices, by its unit: diagrams show those as they are written."""
     units = (placed for statement in snapshot.statements for placed in units_of(statement))
     return {placed.uid: placed.unit.node for placed in units if getattr(placed.unit.node, "binders", ())}
-
-
-def main_name(model: Model) -> str:
-    """What is drawn where nothing is named: the first export, else the last program or let."""
-    if model.exports:
-        return model.exports[0].name
-    drawn = [name for name in model.order if name in model.programs or name in model.lets]
-    models = [name for name in drawn if name not in model.programs or model.programs[name].guidance is None]
-    if drawn:
-        return (models or drawn)[-1]
-    raise NoDiagram("This file declares no let and no program, so there is nothing to draw.")
-
-
-def drawable(model: Model) -> list[str]:
-    """Names that `build` takes, in file order."""
-    return [name for name in model.order if name in model.programs or name in model.lets or name in model.arrows]
-
-
-def arrow_named(model: Model, name: str) -> Arrow:
-    if name in model.lets:
-        return model.lets[name].arrow
-    if name in model.arrows:
-        return model.arrows[name]
-    for export in model.exports:
-        if export.name == name and export.arrow is not None:
-            return export.arrow
-    known = ", ".join(drawable(model)) or "none"
-    raise NoDiagram(f"There is no let, program or morphism called '{name}'. Known: {known}.")
 
 
 def draw_arrow(drawing: Drawing, name: str, arrow: Arrow) -> Sheet:

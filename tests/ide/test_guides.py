@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.diagrams.build import build, main_name
+from qvr_core.diagrams import build, main_name
 from qvr_core.ide.answers import Refusal
 from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.edits.formatting import edits as formatted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from qvr_core.semantics.arrows.call_arguments import Call, bad_call, nothing, sort_arguments
+from qvr_core.semantics.arrows.combinator_arguments import Call, bad_call, nothing, sort_arguments
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.recurrence import check_scan
 from qvr_core.semantics.arrows.weight_priors import weights_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.arrows.arrow_names import arrow_of, damaged
-from qvr_core.semantics.arrows.call_arguments import Call
+from qvr_core.semantics.arrows.combinator_arguments import Call
 from qvr_core.semantics.arrows.combinator_calls import CALLS, DETERMINISTIC_PARTS
 from qvr_core.semantics.arrows.compose import check_compose
 from qvr_core.semantics.arrows.fans import check_fan, check_tensor

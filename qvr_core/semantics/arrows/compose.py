@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from qvr_core.semantics.arrows.call_arguments import Checker
+from qvr_core.semantics.arrows.combinator_arguments import Checker
 from qvr_core.semantics.scope.inherited import algebra_of
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, Scope, show
 from qvr_core.semantics.scope.sequences import can_lift, lift

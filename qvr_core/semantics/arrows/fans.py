@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qvr_core.semantics.arrows.arrow_names import arrow_of, damaged
-from qvr_core.semantics.arrows.call_arguments import Call, Checker
+from qvr_core.semantics.arrows.combinator_arguments import Call, Checker
 from qvr_core.semantics.arrows.compose import check_sorts, joint_sort
 from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.inherited import scanned_direction

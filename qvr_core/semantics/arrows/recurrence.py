@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.semantics.arrows.call_arguments import Call, Sorted, bad_call, nothing, sort_arguments, word_of
+from qvr_core.semantics.arrows.combinator_arguments import Call, Sorted, bad_call, nothing, sort_arguments, word_of
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, FamilyEntry, show
