@@ -1,20 +1,22 @@
 """Texts that grow by doubling, long chains, many mistakes: each answer ends, in bounded memory, with one error at most.
 
-Every text is asked about in a process of its own that the system ends where it takes too much.
+Every text is asked about in a process of its own that the system ends where it takes too much: a fork of one that
+has loaded what answers.
 """
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LINES, CHAIN = 60, 2000
+LINES, CHAIN = 60, 1000
 PROCESSOR_SECONDS, MEMORY = 10, 1 << 30
 
 HEAD = (
@@ -65,7 +67,7 @@ MANY_MISTAKES = {
 }
 
 ASK = """
-import sys
+import json, os, resource, sys
 from qvr_core.analysis import Analyzer, Cursor, Range
 from qvr_core.diagrams import build, drawable, to_dot, to_json, to_mermaid
 from qvr_core.ide import inlays, outline, tokens
@@ -73,24 +75,42 @@ from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.exchange import model_json
 from qvr_core.ide.hover import hover
 
-snapshot = Analyzer(sys.stdin.read()).snapshot()
-found = [item for item in snapshot.diagnostics() if item.severity.name != "HINT"]
-last = max(line for line, text in enumerate(snapshot.lines) if text.strip())
-for line in {0, 1, 2, 4, 5, last // 2, last - 1, last}:
-    for column in (4, 8, len(snapshot.lines[line])):
-        hover(snapshot, Cursor(line, column))
-complete(snapshot, Cursor(last, len(snapshot.lines[last])))
-whole = Range(Cursor(0, 0), Cursor(last + 1, 0))
-for each in (inlays.inlays, tokens.tokens):
-    each(snapshot, whole)
-outline.outline(snapshot)
-model_json(snapshot.model, lambda origin: None)
-for name in drawable(snapshot.model)[-1:]:
-    for collapse in (True, False):
-        graph = build(snapshot, name, collapse=collapse)
-        assert len(graph) <= 1100, len(graph)
-        to_json(graph, lambda origin: None)
-print(len(found), found[0].code.name if found else "")
+def ask(text):
+    snapshot = Analyzer(text).snapshot()
+    found = [item for item in snapshot.diagnostics() if item.severity.name != "HINT"]
+    last = max(line for line, text in enumerate(snapshot.lines) if text.strip())
+    for line in {0, 1, 2, 4, 5, last // 2, last - 1, last}:
+        for column in (4, 8, len(snapshot.lines[line])):
+            hover(snapshot, Cursor(line, column))
+    complete(snapshot, Cursor(last, len(snapshot.lines[last])))
+    whole = Range(Cursor(0, 0), Cursor(last + 1, 0))
+    for each in (inlays.inlays, tokens.tokens):
+        each(snapshot, whole)
+    outline.outline(snapshot)
+    model_json(snapshot.model, lambda origin: None)
+    for name in drawable(snapshot.model)[-1:]:
+        for collapse in (True, False):
+            graph = build(snapshot, name, collapse=collapse)
+            assert len(graph) <= 1100, len(graph)
+            to_json(graph, lambda origin: None)
+    return len(found), found[0].code.name if found else ""
+
+for line in sys.stdin:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        try:
+            os.write(writing, json.dumps(ask(json.loads(line))).encode())
+        except BaseException as error:
+            os.write(writing, json.dumps([-1, repr(error)[-500:]]).encode())
+        os._exit(0)
+    os.close(writing)
+    answer = os.read(reading, 2000).decode() or json.dumps([-1, "the system has ended it"])
+    os.close(reading)
+    os.waitpid(child, 0)
+    print(answer, flush=True)
 """
 
 
@@ -99,24 +119,38 @@ def limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def answers(text: str) -> tuple[int, str]:
+Answers = Callable[[str], tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def answers() -> Iterator[Answers]:
     """How many errors and warnings a text has, and the code of the first, once everything has been asked about it."""
-    command = [sys.executable, "-c", ASK]
-    done = subprocess.run(command, check=False, input=text, capture_output=True, text=True, cwd=ROOT, preexec_fn=limit)
-    assert done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-500:]}"
-    count, _, code = done.stdout.strip().partition(" ")
-    return int(count), code
+    code = ASK.replace("PROCESSOR_SECONDS", str(PROCESSOR_SECONDS)).replace("MEMORY", str(MEMORY))
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as asked:
+        assert asked.stdin is not None and asked.stdout is not None
+        to, back = asked.stdin, asked.stdout
+
+        def answered(text: str) -> tuple[int, str]:
+            print(json.dumps(text), file=to, flush=True)
+            count, code = json.loads(back.readline())
+            assert count >= 0, code
+            return count, code
+
+        yield answered
+        to.close()
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_grows_is_one_error_at_most(name: str) -> None:
+def test_what_grows_is_one_error_at_most(name: str, answers: Answers) -> None:
     count, code = answers(TEXTS[name])
     assert count <= 1
     assert code in ("", "too-large", "unclosed-bracket", "unmatched-bracket")
 
 
 @pytest.mark.parametrize("name", MANY_MISTAKES)
-def test_many_mistakes_are_reported_each_once(name: str) -> None:
+def test_many_mistakes_are_reported_each_once(name: str, answers: Answers) -> None:
     count, code = answers(MANY_MISTAKES[name])
     assert (count, code) in ((CHAIN, "unknown-name"), (0, ""))
 

@@ -149,7 +149,11 @@ class Given:
         hidden chains and of each component of mixtures, {name: (draws, …, K)}; of `names`, or of all, with at most
         `MOST_KEPT` places."""
         names = [name for name in self._summed() if names is None or name in names]
-        return self._each(samples, _Wanted((densities(False), states), _states_of(names))) if names else {}
+        return (
+            self._each(samples, _Wanted((densities(False), states), _states_of(names)))
+            if names
+            else dict[str, Tensor]()
+        )
 
     def hidden_paths(self, samples: Mapping[str, Tensor], number: int = 0) -> tuple[Made, Made]:
         """Those probabilities, and states drawn from their posterior by a generator of that number, whole paths of a
@@ -172,7 +176,7 @@ class Given:
         chains = {n: one.states * math.prod(one.sizes) for n, one in blocks.items() if isinstance(one, HiddenChain)}
         # how many components a mixture has is seen in a draw
         mixtures = [name for name in blocks if name not in chains]
-        one = self.hidden_states({name: value[:1] for name, value in samples.items()}, mixtures) if mixtures else {}
+        one = self.hidden_states({name: value[:1] for name, value in samples.items()}, mixtures)
         return {**chains, **{name: value.numel() for name, value in one.items()}}
 
     def _summed(self) -> list[str]:
