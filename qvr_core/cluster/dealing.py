@@ -25,10 +25,17 @@ TRIES = 2
 """How often a unit is tried again whose process has ended."""
 LOOKS = 0.1
 """Seconds between two looks at whether it is enough."""
+UNITS_A_SECOND = 200
+"""That a scheduler and a command can deal out: each spends some 3.5 ms on one."""
 PATIENCE = 20.0
 """Seconds without an answer after which it is looked whether the cluster has workers at all."""
 END_WITHIN = 2.0
 """Seconds that the workers have to end a job."""
+
+
+def seconds_each(least: float, at_a_time: int) -> float:
+    """How long a unit should take where so many are done at a time: `least`, or as long as leaves time to deal."""
+    return least * max(1.0, at_a_time / UNITS_A_SECOND)
 
 
 class LostCluster(Exception):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from qvr_core.cluster.dealing import seconds_each
 from qvr_core.cluster.packing import UnitFailed, answered, failure, packed, read_frame, unpacked, write_frame
 
 
@@ -60,3 +61,8 @@ def test_a_pipe_that_ends_in_a_frame_has_none() -> None:
     pipe = BytesIO(pipe.getvalue()[:-3])
     assert read_frame(pipe) == b"whole"
     assert read_frame(pipe) is None
+
+
+def test_units_are_longer_where_more_are_done_at_a_time() -> None:
+    """A scheduler must have the time to deal them out."""
+    assert [seconds_each(1.0, busy) for busy in (1, 16, 200, 1000)] == [1.0, 1.0, 1.0, 5.0]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from qvr_core.cluster.dealing import LOOKS, Dealer
+from qvr_core.cluster.dealing import LOOKS, Dealer, seconds_each
 from qvr_core.codegen.kernels.transition import REPORTED
 from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.slices import SECONDS, archive_of, kind_of_machine, request, taken
@@ -38,10 +38,10 @@ class Placed:
         """Whether it has come to its end."""
         return self.running.done >= self.running.total
 
-    def asked(self) -> bytes:
-        """The request for its next slice."""
+    def asked(self, seconds: float) -> bytes:
+        """The request for its next slice, of about so many seconds."""
         most = self.running.done + max(1, NUMBERS // (len(self.chain.q) + REPORTED))
-        return request(self.chain, min(self.running.until(), most), SECONDS)
+        return request(self.chain, min(self.running.until(), most), seconds)
 
     def take(self, answer: bytes) -> str:
         """Take the slice; the kind of machine that has made it."""
@@ -64,10 +64,10 @@ def run_on(
         return
     positions = np.stack([one.running.first[0] for one in chains[:COMPARED]])
     archive = archive_of(density, chains[0].running.settings, positions)
-    kinds = {kind_of_machine()}
+    kinds, seconds = {kind_of_machine()}, seconds_each(SECONDS, len(going))
     try:
         for number, one in going:
-            dealer.send(number, archive, one.asked())
+            dealer.send(number, archive, one.asked(seconds))
         with contextlib.suppress(Enough):
             while dealer.open and not ended():
                 found = dealer.receive(LOOKS)
@@ -82,7 +82,7 @@ def run_on(
                     )
                 kinds.add(kind)
                 if not one.whole:
-                    dealer.send(found[0], archive, one.asked())
+                    dealer.send(found[0], archive, one.asked(seconds))
     finally:
         end = dealer.end()
         for one in chains:

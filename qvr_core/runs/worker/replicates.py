@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor
-from qvr_core.cluster.dealing import Dealer
+from qvr_core.cluster.dealing import Dealer, seconds_each
 from qvr_core.cluster.packing import UnitFailed, answered, packed, unpacked
 from qvr_core.inference.calibration import Elsewhere, Replicates, Watch
 from qvr_core.inference.machine.density import NotCompiled
@@ -76,7 +76,7 @@ class _Blocks:
     def rest(self, seconds: float, threads: int) -> Iterator[range]:
         """All the others, where a replicate takes so many seconds."""
         left = self.count - self.next
-        size = max(1, min(int(SECONDS / max(seconds, 1e-6)), left // (EACH * threads)))
+        size = max(1, min(int(seconds_each(SECONDS, threads) / max(seconds, 1e-6)), left // (EACH * threads)))
         while self.next < self.count:
             yield self._cut(size)
 
