@@ -16,12 +16,36 @@ POINTS = 48
 """Places of each part of a curve that are looked at."""
 NEAR = 0.08
 """How near a wire comes to what it passes."""
+TRIED = 10_000
+"""Curves that are looked at for one picture; wires behind them go straight."""
+
+
+class _Room:
+    """What wires keep clear of, and how many curves may still be looked at."""
+
+    def __init__(self) -> None:
+        self.left = TRIED
+
+    def met(self, curve: Sequence[Point], others: Sequence[Edges]) -> Edges | None:
+        """The first of what a curve goes through, from its start on."""
+        self.left -= 1
+        for number in range(0, len(curve) - 1, 3):
+            part = curve[number : number + 4]
+            # a curve of Bézier stays between the points that make it
+            left, right = min(x for x, _ in part) - NEAR, max(x for x, _ in part) + NEAR
+            top, bottom = min(y for _, y in part), max(y for _, y in part)
+            around = [o for o in others if o[0] < right and o[2] > left and o[1] < bottom and o[3] > top]
+            for x, y in _points(part) if around else ():
+                for one in around:
+                    if one[0] - NEAR < x < one[2] + NEAR and one[1] < y < one[3]:
+                        return one
+        return None
 
 
 def ways(flow: Sequence[tuple[str, str]], drawn: Mapping[str, Edges], titles: Sequence[Edges]) -> list[list[Point]]:
     """For each wire, by the names of its ends, its start and three points for each part of a curve of Bézier.  It goes
-    through nothing that is `drawn` and no title, unless there is no other way."""
-    routes = list[list[Point]]()
+    through nothing that is `drawn` and no title, unless there is no other way, or finding one takes too long."""
+    routes, room = list[list[Point]](), _Room()
     for source, target in flow:
         start, end = drawn[source], drawn[target]
         if source == target:
@@ -29,17 +53,17 @@ def ways(flow: Sequence[tuple[str, str]], drawn: Mapping[str, Edges], titles: Se
             continue
         others = [*(one for name, one in drawn.items() if name not in (source, target)), *titles]
         if start[3] < end[1]:
-            routes.append(_down(start, end, others))
+            routes.append(_down(start, end, others, room))
         elif end[3] < start[1]:
-            routes.append(_down(end, start, others)[::-1])
+            routes.append(_down(end, start, others, room)[::-1])
         else:
             routes.append(_sideways(start, end))
     return routes
 
 
-def _down(above: Edges, below: Edges, others: Sequence[Edges]) -> list[Point]:
+def _down(above: Edges, below: Edges, others: Sequence[Edges], room: _Room) -> list[Point]:
     ends = ((above[0] + above[2]) / 2, above[3]), ((below[0] + below[2]) / 2, below[1])
-    return _shortest(ends, others) or _through(ends)
+    return _shortest(ends, others, room) or _through(ends)
 
 
 def _loop(around: Edges) -> list[Point]:
@@ -69,17 +93,19 @@ def _through(points: Sequence[Point]) -> list[Point]:
     return found
 
 
-def _shortest(ends: tuple[Point, Point], others: Sequence[Edges]) -> list[Point] | None:
+def _shortest(ends: tuple[Point, Point], others: Sequence[Edges], room: _Room) -> list[Point] | None:
     """The way between two ends that goes least to the side of all that are free."""
-    free = list(_free(list(ends), others, DEEP))
+    free = list(_free(list(ends), others, DEEP, room))
     if not free:
         return None
     return _through(min(free, key=lambda way: sum(abs(a[0] - b[0]) for a, b in pairwise(way))))
 
 
-def _free(way: list[Point], others: Sequence[Edges], deep: int) -> Iterator[list[Point]]:
+def _free(way: list[Point], others: Sequence[Edges], deep: int, room: _Room) -> Iterator[list[Point]]:
     """Ways that meet nothing: this one, or those that go left and right around the first thing that it meets."""
-    met = _met(_through(way), others)
+    if room.left <= 0:
+        return
+    met = room.met(_through(way), others)
     if met is None:
         yield way
         return
@@ -91,18 +117,13 @@ def _free(way: list[Point], others: Sequence[Edges], deep: int) -> Iterator[list
     if not above or not below:
         return
     for x in (left - BESIDE, right + BESIDE):
-        yield from _free([*above, (x, top), (x, bottom), *below], others, deep - 1)
+        yield from _free([*above, (x, top), (x, bottom), *below], others, deep - 1, room)
 
 
-def _met(curve: list[Point], others: Sequence[Edges]) -> Edges | None:
-    """The highest of what a curve goes through."""
-    for number in range(0, len(curve) - 1, 3):
-        (ax, ay), (bx, by), (cx, cy), (dx, dy) = curve[number : number + 4]
-        for step in range(POINTS + 1):
-            t = step / POINTS
-            a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
-            x, y = a * ax + b * bx + c * cx + d * dx, a * ay + b * by + c * cy + d * dy
-            for one in others:
-                if one[0] - NEAR < x < one[2] + NEAR and one[1] < y < one[3]:
-                    return one
-    return None
+def _points(part: Sequence[Point]) -> Iterator[Point]:
+    """Places of a curve by its four points."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = part
+    for step in range(POINTS + 1):
+        t = step / POINTS
+        a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+        yield a * ax + b * bx + c * cx + d * dx, a * ay + b * by + c * cy + d * dy

@@ -10,6 +10,7 @@ import pytest
 
 from qvr_core import diagrams
 from qvr_core.analysis import Analyzer
+from qvr_core.diagrams import routes
 from qvr_core.diagrams.page_svg import to_page_svg
 
 PROGRAM = """\
@@ -134,3 +135,20 @@ def test_frames_that_do_not_hold_each_other_do_not_meet(path: Path) -> None:
             apart = one[0] >= two[2] or two[0] >= one[2] or one[1] >= two[3] or two[1] >= one[3]
             within = all(inside(two, corner) for corner in ((one[0], one[1]), (one[2], one[3])))
             assert apart or within, (one, two)
+
+
+def test_ways_through_a_crowd_are_looked_for_so_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each detour may meet something else, on both of its sides."""
+    looked, through = 0, routes._through  # pyright: ignore[reportPrivateUsage]
+
+    def counted(points: list[routes.Point]) -> list[routes.Point]:
+        nonlocal looked
+        looked += 1
+        return through(points)
+
+    monkeypatch.setattr(routes, "_through", counted)
+    steps = [f"    sample x{at} <- Normal({' + '.join(f'x{at - by}' for by in (1, 5, 11) if by <= at) or '0.0'}, 1.0)\n"
+             for at in range(140)]  # fmt: skip
+    text = "object Row : FinSet 5\nprogram p : Row -> Row\n" + "".join(steps) + "    return x139\n"
+    wires = len([one for one in drawn(text) if "wire" in (one.get("class") or "")])
+    assert wires > 300 and looked <= routes.TRIED + 2 * wires
