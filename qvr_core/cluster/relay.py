@@ -119,10 +119,10 @@ def unit(archive: bytes, digest: str, job: str, version: str, request: bytes) ->
     if hashlib.sha256(archive).hexdigest() != digest:
         raise ValueError("what a worker was sent is not what was sent to it: its digest is another")
     host = _taken(job, digest)
-    if host is not None and (answer := _asked(host, job, digest, request)) is not None:
+    if host is not None and (answer := _answer_of(host, job, digest, request)) is not None:
         return answer  # else it had waited long enough and ended
     host = Host.start(archive)
-    answer = _asked(host, job, digest, request)
+    answer = _answer_of(host, job, digest, request)
     if answer is None:
         if job in _jobs.ended:
             raise Ended("the job is over")
@@ -140,7 +140,7 @@ def _taken(job: str, digest: str) -> Host | None:
         return waiting.pop() if waiting else None
 
 
-def _asked(host: Host, job: str, digest: str, request: bytes) -> bytes | None:
+def _answer_of(host: Host, job: str, digest: str, request: bytes) -> bytes | None:
     with _jobs.lock:
         over = job in _jobs.ended
         _jobs.working.setdefault(job, set()).add(host)

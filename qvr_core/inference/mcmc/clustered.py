@@ -38,7 +38,7 @@ class Placed:
         """Whether it has come to its end."""
         return self.running.done >= self.running.total
 
-    def asked(self, seconds: float) -> bytes:
+    def next_request(self, seconds: float) -> bytes:
         """The request for its next slice, of about so many seconds."""
         most = self.running.done + max(1, NUMBERS // (len(self.chain.q) + REPORTED))
         return request(self.chain, min(self.running.until(), most), seconds)
@@ -46,7 +46,7 @@ class Placed:
     def take(self, answer: bytes) -> str:
         """Take the slice; the kind of machine that has made it."""
         advanced = taken(self.chain, answer)
-        self.collected.take(self.running.made(advanced.positions[None], advanced.reports[None]))
+        self.collected.take(self.running.slice_of(advanced.positions[None], advanced.reports[None]))
         return advanced.machine
 
 
@@ -67,7 +67,7 @@ def run_on(
     kinds, seconds = {kind_of_machine()}, seconds_each(SECONDS, len(going))
     try:
         for number, one in going:
-            dealer.send(number, archive, one.asked(seconds))
+            dealer.send(number, archive, one.next_request(seconds))
         with contextlib.suppress(Enough):
             while dealer.open and not ended():
                 found = dealer.receive(LOOKS)
@@ -82,7 +82,7 @@ def run_on(
                     )
                 kinds.add(kind)
                 if not one.whole:
-                    dealer.send(found[0], archive, one.asked(seconds))
+                    dealer.send(found[0], archive, one.next_request(seconds))
     finally:
         end = dealer.end()
         for one in chains:

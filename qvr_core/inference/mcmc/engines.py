@@ -170,9 +170,9 @@ class Compiled:
                 seconds = time.perf_counter() - began
                 # how long slices are changes no draw
                 size = max(1, size // 2) if seconds > self.longest else min(SLICE, size * 2)
-                yield self.made(np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts]))
+                yield self.slice_of(np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts]))
 
-    def made(self, positions: Array, reports: Array) -> Slice:
+    def slice_of(self, positions: Array, reports: Array) -> Slice:
         """The transitions that the chains have just made, (chains, transitions, …), wherever they did."""
         self.done += positions.shape[1]
         return _slice(positions, reports)

@@ -104,7 +104,7 @@ class Watched:
             self._diverged += int(kept["diverging"].sum())
         recent = part.columns["acceptance"][:, -10:]
         self._moved(progress(last, total, warmup, part, len(part) - 1), far, float(recent.mean()), 2)
-        for draw in self.shown.wanted(max(first, warmup), last + 1):
+        for draw in self.shown.shown_between(max(first, warmup), last + 1):
             self.shown.take([number], progress(draw, total, warmup, part, draw - first))
 
     def _moved(self, now: Transition, far: Far, acceptance: float, weight: int) -> None:

@@ -67,7 +67,7 @@ class ShownDraws:
         """By chains that move together; on a cluster each moves alone."""
         self._numbers: list[tuple[str, int, str]] | None = None
 
-    def wanted(self, first: int, after: int) -> range:
+    def shown_between(self, first: int, after: int) -> range:
         """Which transitions from `first` up to `after` are shown at all."""
         begin = first + (self._warmup - first) % self._every
         return range(begin, after, self._every)
