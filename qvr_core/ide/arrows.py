@@ -86,15 +86,19 @@ def _size(size: Dim, name: str | None) -> str:
     return (name or "?") if isinstance(size, Linear) else str(int(size))
 
 
+def innovations_text(density: Density) -> str:
+    """How many innovations a density is given, and what these are."""
+    s = "" if density.innovations == 1 else "s"
+    return f"{density.innovations} innovation{s}: the standardised noise of the draw{s} inside"
+
+
 def density_text(density: Density) -> str:
     """How a density is computed, in words; '' for what has none because it is deterministic."""
     match density.kind:
         case "exact":
             return "exact density"
         case "conditional":
-            s = "" if density.innovations == 1 else "s"
-            noise = f"the standardised noise of the draw{s} inside"
-            return f"exact density, given {density.innovations} innovation{s}: {noise}"
+            return f"exact density, given {innovations_text(density)}"
         case "summed":
             return f"exact density, summed over {density.summed:,} intermediate values"
         case "score":

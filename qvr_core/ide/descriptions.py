@@ -169,11 +169,7 @@ def _density(arrow: Arrow | Program) -> str:
     """How exactly a fit knows the probability of what an arrow draws."""
     density = arrow.density
     if density.kind == "conditional":
-        s = "" if density.innovations == 1 else "s"
-        return (
-            f"A fit knows the density of its result exactly, given {density.innovations} innovation{s}: the "
-            f"standardised noise of the draw{s} inside."
-        )
+        return f"A fit knows the density of its result exactly, given {arrows.innovations_text(density)}."
     if density.kind == "exact":
         return "A fit knows the density of its result exactly: nothing is estimated by simulation."
     return sentence(arrows.density_text(density))

@@ -42,9 +42,9 @@ class Frame:
     device: arrays.device | None = None
     """Where literals must lie; None for the CPU."""
     declared: Mapping[str, DeclaredData] = field(default_factory=dict)
+    """The data that `data` steps declare."""
     ranks: Mapping[str, int] = field(default_factory=dict)
     """The number of axes of what groups of steps observe and read."""
-    """The data that `data` steps declare."""
     gaps: dict[str, Filling] = field(default_factory=dict)
     """The missing cells of observed steps."""
     drawn: set[str] = field(default_factory=set)

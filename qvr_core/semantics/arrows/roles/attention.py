@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from qvr_core.semantics.arrows.options import Settings
+from qvr_core.semantics.arrows.roles.declared import deterministic
 from qvr_core.semantics.arrows.roles.spaces import demand, same_space
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.scope.sequences import as_sequence
 from qvr_core.semantics.types.codes import (
     INVALID_OPTION,
 )
-from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
     Position,
-    Sort,
 )
 from qvr_core.semantics.types.spaces import (
     Linear,
@@ -49,12 +48,7 @@ def attention(decl: MorphismDecl, domain: Named, codomain: Named, settings: Sett
             fixes=(Fix(f"Change to {near}", (Edit(scope.origin(settings.span("heads")), str(near)),)),),
         )
     return Attention(
-        name=scope.owner,
-        domain=domain,
-        codomain=codomain,
-        sort=Sort.DETERMINISTIC,
-        origin=scope.origin(decl.span),
-        density=DETERMINISTIC,
+        **deterministic(decl, domain, codomain, scope),
         heads=heads,
         causal=settings.flag("causal"),
         dropout=float(settings.number("dropout") or 0.0),
@@ -64,11 +58,6 @@ def attention(decl: MorphismDecl, domain: Named, codomain: Named, settings: Sett
 def position(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
     domain, codomain = _over_sequence("position", decl, domain, codomain, scope)
     return Position(
-        name=scope.owner,
-        domain=domain,
-        codomain=codomain,
-        sort=Sort.DETERMINISTIC,
-        origin=scope.origin(decl.span),
-        density=DETERMINISTIC,
+        **deterministic(decl, domain, codomain, scope),
         max_length=settings.count("max_length") or 512,
     )

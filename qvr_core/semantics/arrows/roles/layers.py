@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from qvr_core.semantics.arrows.options import Settings
+from qvr_core.semantics.arrows.roles.declared import deterministic
 from qvr_core.semantics.arrows.roles.spaces import demand, one_element, same_space
 from qvr_core.semantics.arrows.weight_priors import read_prior
 from qvr_core.semantics.scope.scope import Scope, show
 from qvr_core.semantics.types.codes import (
     INVALID_OPTION,
 )
-from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Dropout,
     Embed,
     LinearMap,
     Norm,
-    Sort,
 )
 from qvr_core.semantics.types.spaces import (
     Linear,
@@ -39,13 +38,8 @@ def embed(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings
     if demand("embed", "domain", "finite", domain, decl.domain, decl, scope):
         demand("embed", "codomain", "real", codomain, decl.codomain, decl, scope)
     return Embed(
-        name=scope.owner,
+        **deterministic(decl, domain, codomain, scope),
         prior=None if decl.init is None else read_prior(decl.init, scope),
-        domain=domain,
-        codomain=codomain,
-        sort=Sort.DETERMINISTIC,
-        origin=scope.origin(decl.span),
-        density=DETERMINISTIC,
     )
 
 
@@ -65,12 +59,7 @@ def linear(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
                 )
                 break
     return LinearMap(
-        name=scope.owner,
-        domain=domain,
-        codomain=codomain,
-        sort=Sort.DETERMINISTIC,
-        origin=scope.origin(decl.span),
-        density=DETERMINISTIC,
+        **deterministic(decl, domain, codomain, scope),
         bias=settings.flag("bias"),
         rank=rank,
         init=settings.word("init"),
@@ -81,24 +70,14 @@ def linear(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
 def norm(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
     domain, codomain = _same_element("norm", decl, domain, codomain, scope)
     return Norm(
-        name=scope.owner,
-        domain=domain,
-        codomain=codomain,
-        sort=Sort.DETERMINISTIC,
-        origin=scope.origin(decl.span),
-        density=DETERMINISTIC,
+        **deterministic(decl, domain, codomain, scope),
     )
 
 
 def dropout(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
     domain, codomain = _same_element("dropout", decl, domain, codomain, scope)
     return Dropout(
-        name=scope.owner,
-        domain=domain,
-        codomain=codomain,
-        sort=Sort.DETERMINISTIC,
-        origin=scope.origin(decl.span),
-        density=DETERMINISTIC,
+        **deterministic(decl, domain, codomain, scope),
         p=float(settings.number("p") or 0.0),
         once=settings.flag("once"),
     )
