@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, expect, it, vi } from "vitest";
 import type { Element, Summary } from "../../src/runs/figures";
 import type { ToRun } from "../../src/runs/messages";
 import { emptyRun, take } from "../../src/runs/state";
+import { axis } from "../../webviews/run/svg";
 
 const sent: unknown[] = [];
 let kept: unknown;
@@ -98,6 +99,18 @@ it("marks chains that disagree, and tells failed checks with what to do", () => 
 it("folds the messages away when the run has ended", () => {
   const folded = [...root().querySelectorAll("details")].find((one) => one.textContent?.includes("chains are compiled"));
   expect(folded?.open).toBe(false);
+});
+
+it("writes no number of an axis on another one, and more than one wherever there is room for two", () => {
+  for (const [low, high, wide, count] of [[-0.9, -0.03, 64, 2], [-0.9, -0.03, 118, 4], [0.9, 1.31, 64, 2], [0, 1e-5, 64, 3], [-2e6, 3e6, 90, 6], [0, 0.82, 170, 4]] as const) {
+    const labels = [...axis(low, high, 0, wide, 0, count).querySelectorAll("text")].map((text) => {
+      const [x, half] = [Number(text.getAttribute("x")), ((text.textContent ?? "").length * 6.4) / 2]; // as wide as the widest of usual fonts
+      const middle = { start: x + half, middle: x, end: x - half }[text.getAttribute("text-anchor") ?? ""] ?? Number.NaN;
+      return [middle - half, middle + half] as const;
+    });
+    labels.slice(1).forEach(([left], before) => expect(left).toBeGreaterThan(labels[before]?.[1] ?? 0));
+    expect(labels.length).toBeGreaterThan(wide > 100 ? 1 : 0);
+  }
 });
 
 it("draws a forest on an axis, of a site, with a line to compare with", async () => {

@@ -31,7 +31,8 @@ export function ticks(low: number, high: number, count: number): number[] {
   }
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = ([1, 2, 5].find((one) => one * power >= rough) ?? 10) * power;
+  // the nearest by ratio: an interval of 0.9 has more than one of its numbers told
+  const step = ([1, 2, 5].find((one) => one * power * Math.SQRT2 >= rough) ?? 10) * power;
   const places: number[] = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) {
     places.push(at * step);
@@ -39,15 +40,43 @@ export function ticks(low: number, high: number, count: number): number[] {
   return places;
 }
 
-/** A horizontal axis at `y`, from `from` to `to`, with round numbers under it. */
+/** Pixels that a digit takes in any font, and between two numbers of an axis. */
+const [DIGIT, BETWEEN] = [6.5, 3];
+
+interface Label {
+  x: number;
+  anchor: "start" | "middle" | "end";
+  said: string;
+  left: number;
+  right: number;
+}
+
+/** A number under its place; its letters stay between the ends of the axis. */
+function label(value: number, x: number, from: number, to: number): Label {
+  const anchor = x < from + 10 ? "start" : x > to - 10 ? "end" : "middle";
+  const said = digits(value);
+  const wide = said.length * DIGIT;
+  const left = anchor === "start" ? x : anchor === "end" ? x - wide : x - wide / 2;
+  return { x, anchor, said, left, right: left + wide };
+}
+
+/** A horizontal axis at `y`, from `from` to `to`, with some `count` round numbers under it: every second or third where all have no room. */
 export function axis(low: number, high: number, from: number, to: number, y: number, count = 3): SVGGElement {
   const at = scale(low, high, from, to);
-  const marks = ticks(low, high, count).flatMap((value) => {
-    const x = at(value);
-    // Letters stay inside the picture.
-    const anchor = x < from + 10 ? "start" : x > to - 10 ? "end" : "middle";
-    return [svg("line", { x1: x, x2: x, y1: y, y2: y + 3, class: "axis" }), svg("text", { x, y: y + 12, "text-anchor": anchor }, digits(value))];
-  });
+  const places = ticks(low, high, count);
+  const step = (places[1] ?? Infinity) - (places[0] ?? 0);
+  let labels: Label[] = [];
+  for (let each = 1; each <= places.length; each += 1) {
+    const kept = places.filter((value) => places.length === 1 || Math.round(value / step) % each === 0);
+    labels = kept.map((value) => label(value, at(value), from, to));
+    if (labels.every((one, before) => before === 0 || one.left >= (labels[before - 1]?.right ?? 0) + BETWEEN)) {
+      break;
+    }
+  }
+  const marks = labels.flatMap(({ x, anchor, said }) => [
+    svg("line", { x1: x, x2: x, y1: y, y2: y + 3, class: "axis" }),
+    svg("text", { x, y: y + 12, "text-anchor": anchor }, said),
+  ]);
   return svg("g", {}, svg("line", { x1: from, x2: to, y1: y, y2: y, class: "axis" }), ...marks);
 }
 
