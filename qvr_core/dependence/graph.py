@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.semantics.language.truncated import family_words
@@ -194,28 +194,11 @@ class _Reader:
 
     def _declared(self, step: LetModel | ScoreModel | SampleModel, names: Iterable[str]) -> None:
         """The random variables of the file that stand in a step's arrows."""
-        for found in self._variables(step, set()):
+        for found in _variables(step, self.model, self.graph, set()):
             if found not in self.graph:
                 add(self.graph, found, LATENT)
             for each in names:
                 self._edge(found, each, 0)
-
-    def _variables(self, node: StepModel | Arrow | Program, seen: set[str]) -> Iterator[str]:
-        """Names of arrows with a prior: sites of weights, and latent tensors."""
-        below = arrows_of(node) if not isinstance(node, ArrowBase) else (node,)
-        for arrow in below:
-            for part in walk(arrow, children):
-                name = part.name if isinstance(part, Ref) else None
-                if name is None or name in seen:
-                    continue
-                seen.add(name)
-                declared = self.model.arrows.get(name)
-                if name in self.graph or getattr(declared, "prior", None) is not None:
-                    yield name
-                elif declared is None and name in self.model.lets:
-                    yield from self._variables(self.model.lets[name].arrow, seen)
-                elif declared is None and name in self.model.programs:
-                    yield from self._variables(self.model.programs[name], seen)
 
     def _edge(self, source: str, target: str, lag: int, elements: str = ALL, gathered: bool = False) -> None:
         graph = self.graph
@@ -252,6 +235,30 @@ def _sets(spaces: Iterable[Space]) -> tuple[str, ...]:
 
 def _plates_of(kind: ValueType) -> tuple[str, ...]:
     return tuple(set_of(name) for name in kind.indexed if name is not None)
+
+
+def reads(step: StepModel, model: Model, names: Container[str]) -> set[str]:
+    """What a step reads of `names`: where its edges in the graph come from, without a graph."""
+    read = {name for expr in values(step) for name, _, _ in _reads(expr, frozenset())}
+    return {name for name in (*read, *_variables(step, model, names, set())) if name in names}
+
+
+def _variables(node: StepModel | Arrow | Program, model: Model, known: Container[str], seen: set[str]) -> Iterator[str]:
+    """Names of arrows that are `known` or have a prior: sites of weights, and latent tensors."""
+    below = arrows_of(node) if not isinstance(node, ArrowBase) else (node,)
+    for arrow in below:
+        for part in walk(arrow, children):
+            name = part.name if isinstance(part, Ref) else None
+            if name is None or name in seen:
+                continue
+            seen.add(name)
+            declared = model.arrows.get(name)
+            if name in known or getattr(declared, "prior", None) is not None:
+                yield name
+            elif declared is None and name in model.lets:
+                yield from _variables(model.lets[name].arrow, model, known, seen)
+            elif declared is None and name in model.programs:
+                yield from _variables(model.programs[name], model, known, seen)
 
 
 def _reads(expr: Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]]:

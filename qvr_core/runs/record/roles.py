@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from qvr_core.dependence.graph import DETERMINISTIC, LET, PREDICTED, dependence_graph
+from qvr_core.dependence.graph import LET, PREDICTED, dependence_graph, plates, reads
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.semantics.language.families import FAMILIES
@@ -14,8 +14,8 @@ from qvr_core.semantics.types.model.expressions import Constant, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import SampleModel
-from qvr_core.semantics.types.walk import sites
+from qvr_core.semantics.types.model.steps import LetModel, SampleModel
+from qvr_core.semantics.types.walk import all_steps, sites
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -34,15 +34,17 @@ def standardised(job: Job) -> frozenset[str]:
     found = program_of(job)
     if found is None:
         return frozenset()
-    model, program = found
-    graph = dependence_graph(program, model)
-    helpers = set[str]()
-    for site in sites(program.steps, SampleModel):
-        readers = set(graph.successors(site.name)) if site.name in graph else set[str]()
-        computed = {graph.nodes[name]["kind"] for name in readers} <= DETERMINISTIC
-        if readers and computed and graph.nodes[site.name]["plates"] and _standard_normal(site.draw):
-            helpers.add(site.name)
-    return frozenset(helpers)
+    model, steps = found[0], found[1].steps
+    helpers = {site.name for site in sites(steps, SampleModel) if plates(site) and _standard_normal(site.draw)}
+    # a summary is printed after each run: the steps tell it sooner than a graph, for which networkx is loaded
+    computed = set[str]()
+    for step in all_steps(steps) if helpers else ():
+        read = reads(step, model, helpers)
+        if isinstance(step, LetModel):
+            computed |= read
+        else:
+            helpers -= read
+    return frozenset(helpers & computed)
 
 
 def _standard_normal(draw: object) -> bool:
