@@ -163,7 +163,7 @@ try {
 
   await step("the posterior as one types stands behind the steps, until it is switched off", async () => {
     const said = (wanted) => s.page.waitForFunction((text) => document.querySelector("#live-line").textContent.includes(text), wanted);
-    const behind = () => s.page.waitForFunction(() => /live\s-?[\d.]+ ± /.test(document.querySelector("#editor .view-lines").textContent.replaceAll("\u00a0", " ")));
+    const behind = () => s.page.waitForFunction(() => /live\s−?[\d.]+ ± /.test(document.querySelector("#editor .view-lines").textContent.replaceAll("\u00a0", " ")));
     await choose(s.page, "eight_schools");
     await s.checked();
     await s.page.waitForFunction(() => document.querySelector("#cells").value.length > 0);

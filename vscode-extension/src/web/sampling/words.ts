@@ -3,9 +3,10 @@ import type { Finished, Row } from "./request";
 
 export const HEADS = ["", "mean", "sd", "5 %", "50 %", "95 %", "R-hat", "ESS bulk", "ESS tail"];
 
-/** A number with three digits. */
+/** A number with three digits and a true minus, as the run panel writes it. */
 export function short(value: number): string {
-  return Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : Number(value.toPrecision(3)).toString();
+  const text = Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : Number(value.toPrecision(3)).toString();
+  return text.replaceAll("-", "−");
 }
 
 /** The cells of a number of the posterior, below `HEADS` from the second on. */
