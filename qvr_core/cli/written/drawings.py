@@ -39,7 +39,7 @@ def _steps(counts: Sequence[float], most: float, width: float, height: float) ->
 
 def trace(chains: Sequence[ChainDraws], at: int, label: str) -> str:
     """The draws of each chain in their order; a mark at the foot where one diverged."""
-    width, height, beside = 500, 90, 60
+    width, height, beside = 480, 90, 80  # room for a minus, three digits and a power of ten
     known = [value for chain in chains for row in chain.values[at : at + 1] for value in row if value is not None]
     known = [value for value in known if isfinite(value)]
     if not known:
@@ -61,7 +61,7 @@ def trace(chains: Sequence[ChainDraws], at: int, label: str) -> str:
             for one in chain.diverging
             if one < len(chain.draws)
         ]
-    body += [f'<text x="{width + 6}" y="{y}">{end:.3g}</text>' for y, end in ((12, high), (height - 6, low))]
+    body += [f'<text x="{width + 6}" y="{y}">{_number(end)}</text>' for y, end in ((12, high), (height - 6, low))]
     return _svg(width + beside, height, "".join(body), f"draws of {label}, from {low:.4g} to {high:.4g}")
 
 
@@ -85,9 +85,13 @@ def against_data(of: Predictive, band: Band, source: str) -> str:
             f'y2="{plot * (1 - high / most):.1f}"/><circle class="mean" cx="{x:.1f}" '
             f'cy="{plot * (1 - mean / most):.1f}" r="2.5"/>'
         )
-    body.append(f'<text x="0" y="{height - 4}">{of.low:.4g}</text>')
-    body.append(f'<text x="{width}" y="{height - 4}" text-anchor="end">{of.high:.4g}</text>')
+    body.append(f'<text x="0" y="{height - 4}">{_number(of.low)}</text>')
+    body.append(f'<text x="{width}" y="{height - 4}" text-anchor="end">{_number(of.high)}</text>')
     return _svg(width, height, "".join(body), f"{of.name}: data and what the {source} draws")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
 
 
 def _svg(width: float, height: float, body: str, label: str) -> str:
