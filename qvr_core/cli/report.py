@@ -46,7 +46,8 @@ figure { margin: 1rem 0 } figure svg { max-width: 100%; height: auto } svg text 
 .chain { fill: none; stroke-width: .8; opacity: .8 } .c0 { stroke: #4c8bd6 } .c1 { stroke: #d9822b }
 .c2 { stroke: #3f9e5f } .c3 { stroke: #b65fc2 } .c4 { stroke: #c4544d } .c5 { stroke: #7d8590 }
 @media (max-width: 800px) { body { padding: .8rem } th, td { padding: .1rem .28rem; font-size: .82rem }
-  td svg { width: 84px } pre { font-size: .76rem } }
+  .posterior { width: 100% } th { white-space: nowrap } .posterior th:last-child { width: 99%; white-space: normal }
+  td svg { width: 100%; min-width: 84px; max-width: 180px } pre { font-size: .76rem } }
 .diverged { stroke: var(--bad); stroke-width: 1.5 }
 """
 MOST_ROWS = 200
@@ -99,7 +100,7 @@ def _page(
     yield from _diagram(job)
     yield from _data(run, job)
     yield from _predictions(summary, prior=True)
-    yield from _checks(ending)
+    yield from _checks(job, ending)
     yield from _posterior(rows, summary)
     yield from _predictions(summary, prior=False)
     yield from _loo(run)
@@ -108,16 +109,21 @@ def _page(
     yield "</main></body></html>\n"
 
 
-def _checks(ending: Finished) -> Iterator[str]:
+def _checks(job: Job, ending: Finished) -> Iterator[str]:
     yield "<h2>Checks</h2>\n<ul>\n"
     for one in ending.checks:
         kind, word = ("good", "passed") if one.passed else ("soft", "note") if one.note else ("bad", "look here")
         mark = f'<span class="{kind}">{word}</span>'
         advice = f"<br>{_marked(one.advice)}" if one.advice else ""
         yield f"<li>{mark} <strong>{escape(one.name)}</strong>: {_marked(one.text)}{advice}</li>\n"
-    for warning in ending.warnings:
+    # what the sampler warns of is in its checks
+    for warning in () if job.config.algorithm == "nuts" and ending.checks else ending.warnings:
         yield f'<li class="bad">{_marked(warning)}</li>\n'
     yield "</ul>\n"
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "−")
 
 
 def _marked(text: str) -> str:
@@ -135,11 +141,11 @@ def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[st
         yield f'<p class="soft">The first {MOST_ROWS} of {len(rows):,} numbers; --vars chooses others.</p>\n'
     unbroken = (head.replace("-", "\N{NON-BREAKING HYPHEN}") for head in HEADS)
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in (*unbroken, "density, 90 % interval"))
-    yield f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>\n'
+    yield f'<div class="wide" tabindex="0"><table class="posterior"><thead><tr>{heads}</tr></thead><tbody>\n'
     for row in rows[:MOST_ROWS]:
         of = drawn.get(row.name)
         picture = density(of, row.q05, row.q95, row.name) if of is not None else ""
-        numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells(row))
+        numbers = "".join(f"<td>{escape(_minus(cell))}</td>" for cell in cells(row))
         yield f"<tr><td>{escape(row.name)}</td>{numbers}<td>{picture}</td></tr>\n"
     yield "</tbody></table></div>\n"
 
@@ -170,7 +176,7 @@ def _loo(run: RunDirectory) -> Iterator[str]:
     yield "<h2>Predictive accuracy (PSIS-LOO)</h2>\n"
     for one in found.rows:
         bad = f"; Pareto k above {one.good:.2f} at {one.bad} of them" if one.bad else ""
-        yield f"<p>elpd {one.elpd:.1f} ± {one.se:.1f}, effective parameters {one.parameters:.1f}, "
+        yield f"<p>elpd {_minus(f'{one.elpd:.1f}')} ± {one.se:.1f}, effective parameters {one.parameters:.1f}, "
         yield f"{one.observations:,} observations{bad}</p>\n"
     if found.note and not found.rows:
         yield f'<p class="soft">{escape(found.note)}</p>\n'
@@ -208,6 +214,7 @@ def _command(job: Job) -> Iterator[str]:
 
     given = job.config.model_dump(mode="json", exclude_defaults=True, exclude={"algorithm"})
     settings = "".join(f"\n{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())
+    settings = settings.replace(f":{Path.cwd()}{os.sep}", ":")  # as one writes it here, like the program's path
     command = f"qvr run {job.config.algorithm} {os.path.relpath(job.path)}"
     yield f"<h2>Command and settings</h2>\n<pre>{escape(command + settings)}</pre>\n"
     yield f'<p class="soft">qvr-lsp {escape(__version__)}, {escape(_versions())}</p>\n'
@@ -242,7 +249,7 @@ def _data(run: RunDirectory, job: Job) -> Iterator[str]:
                 shown = f'<td colspan="3">{escape(_commonest(there, labels_along(tree, sets[name])))}</td>'
             else:
                 figures = (there.min(), there.mean(), there.max()) if there.size else ()
-                shown = "".join(f"<td>{one:.4g}</td>" for one in figures) or "<td></td>" * 3
+                shown = "".join(f"<td>{_minus(f'{one:.4g}')}</td>" for one in figures) or "<td></td>" * 3
             over = f" over {escape(' · '.join(values.dims))}" if values.dims else ""
             missing = numbers.size - there.size
             yield f"<tr><td>{escape(name)}</td><td>{numbers.size:,}{over}</td><td>{missing:,}</td>{shown}</tr>\n"
