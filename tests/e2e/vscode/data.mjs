@@ -1,6 +1,7 @@
 /** Choosing data in VS Code: the table beside the program, with one wrong column marked before anything runs. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import * as path from "node:path";
 import { Session, eventually, steps } from "./session.mjs";
 
 const RADON = `object County : FinSet _
@@ -17,7 +18,21 @@ program radon : House -> House
 const rows = (wrong) => Array.from({ length: 30 }, (_, row) => `${["anoka", "becker", "carver"][row % 3]},${row === 21 ? wrong : row % 2},${(0.3 * (row % 7) - 0.5).toFixed(1)},x${row}`);
 const table = (wrong) => `county,floor,log_radon,note\n${rows(wrong).join("\n")}\n`;
 
-const session = await Session.start({ files: { "radon.qvr": RADON, "houses.csv": table("basement") }, size: { width: 1500, height: 860 } });
+// in a folder below the workspace's, with settings and data of its own
+const LAKES = {
+  "north/lakes.qvr": `object Lake : FinSet _
+program lakes : Lake -> Lake
+    data depth : Lake
+    sample mean <- Normal(0.0, 10.0)
+    sample sd <- HalfNormal(5.0)
+    observe depth : Lake <- Normal(mean, sd)
+    return depth
+`,
+  "north/lakes.csv": "depth\n4.0\n7.5\n3.5\n6.0\n",
+  "north/qvr.toml": '[run.lakes]\ndata = "csv:lakes.csv"\nwarmup = 200\nsamples = 200\n',
+};
+
+const session = await Session.start({ files: { "radon.qvr": RADON, "houses.csv": table("basement"), ...LAKES }, size: { width: 1500, height: 860 } });
 const { page } = session;
 const step = steps(session, "data");
 
@@ -34,6 +49,11 @@ try {
     await session.open("radon.qvr");
     await eventually("lenses", async () => (await page.locator(".codelens-decoration").count()) > 0, 120_000);
     await session.command("QVR: Sample by NUTS");
+    const offered = page.locator(".quick-input-list .monaco-list-row");
+    await offered.first().waitFor();
+    const names = await offered.allInnerTexts();
+    assert.match(names[0], /CSV file/, "Enter never takes made-up data where the program declares its own");
+    assert.match(names.at(-1), /Synthetic/);
     frame = await choose();
     assert.equal(await frame.locator(".verdict").innerText(), "does not fit");
     const wrong = frame.locator("thead th.wrong b");
@@ -77,6 +97,17 @@ try {
     await session.webview(".status", 60_000);
     await session.webview(".status:not(.starting)", 120_000);
     assert.match(readFileSync(session.file("qvr.toml"), "utf8"), /\[run\.radon\]\ndata = "csv:houses\.csv"/);
+  });
+
+  await step("data that a qvr.toml beside the program names are taken without a question", async () => {
+    await page.getByRole("treeitem", { name: "north" }).first().click();
+    await session.open("lakes.qvr");
+    await session.command("QVR: Sample by NUTS");
+    const folders = () => [session.file(".qvr/runs"), session.file("north/.qvr/runs")].filter(existsSync);
+    const jobs = () => folders().flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith("-lakes")).map((name) => path.join(folder, name, "job.json"))); // prettier-ignore
+    const [job] = await eventually("its run", async () => (jobs().some(existsSync) ? jobs() : undefined), 120_000);
+    assert.match(JSON.parse(readFileSync(job, "utf8")).config.data, /^csv:.*lakes\.csv$/);
+    assert.equal(await page.locator(".quick-input-widget:visible").count(), 0);
   });
 
   assert.deepEqual(session.violations, []);

@@ -36,7 +36,8 @@ export class Session {
     session.folder = path.join(session.home, "models");
     mkdirSync(session.folder);
     for (const [name, text] of Object.entries(options.files ?? {})) {
-      writeFileSync(path.join(session.folder, name), text);
+      mkdirSync(path.dirname(session.file(name)), { recursive: true });
+      writeFileSync(session.file(name), text);
     }
     const data = path.join(session.home, "data");
     const settings = {
