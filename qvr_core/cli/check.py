@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,7 +26,10 @@ from qvr_core.cli.files import (
 
 if TYPE_CHECKING:
     from qvr_core.cli.written.findings import Finding
+    from qvr_core.data.problems import DataProblem
     from qvr_core.data.typed.sources import Source
+    from qvr_core.runs.record.config import RunConfig
+    from qvr_core.semantics.types.model.programs import Program
 
 app = typer.Typer(add_completion=False)
 
@@ -201,7 +204,7 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
         for key in ("data", "tables")
     }
     config = resolved.config.placed(folders["tables"])
-    found = check_data(snapshot, name, config, folders["data"], _other)
+    found = check_data(snapshot, name, config, folders["data"], _other, _by_blocks)
     located = (finding.located(snapshot) for finding in found)
     return [Finding(file, text, diagnostic) for diagnostic in located if diagnostic is not None]
 
@@ -227,7 +230,7 @@ def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
         if missing := [path for path in files_of(config, toml.parent) if not path.exists()]:
             say(f"{file}: the data of `{name}` are not checked, since {missing[0]} is not there", err=True)
             continue
-        read = check_data(snapshot, name, config, toml.parent, _other)
+        read = check_data(snapshot, name, config, toml.parent, _other, _by_blocks)
         placed = (finding.located(snapshot) for finding in read)
         yield from (Finding(file, text, diagnostic) for diagnostic in placed if diagnostic is not None)
 
@@ -239,6 +242,13 @@ def _other(path: str, kind: str) -> Source | None:
     from qvr_core.data.tables.reading import read_columns
 
     return of_columns(read_columns(path, kind, available()), 0)
+
+
+def _by_blocks(program: Program, config: RunConfig, path: str, named: Mapping[str, Source]) -> list[DataProblem] | None:
+    """Looks through a parquet table that is larger than is read at once."""
+    from qvr_core.runs.prepare.in_blocks import problems_in_blocks
+
+    return problems_in_blocks(program, config, path, named)
 
 
 def _fits(file: str, run_id: str) -> bool:

@@ -25,6 +25,7 @@ class DataProblem(Exception):
         site: str | None = None,
         usage: bool = False,
     ) -> None:
+        self.message = message
         self.path = path
         self.column = column
         self.row = row
@@ -38,6 +39,13 @@ class DataProblem(Exception):
             place += f", row {row}"
         wanted = f" (for `{site}`)" if site is not None else ""
         super().__init__(printable(f"{place}: {message}{wanted}. {remedy}"))
+
+    def below(self, rows: int) -> DataProblem:
+        """The problem of a stretch of a table that has so many rows before it."""
+        return DataProblem(
+            self.message, path=self.path, remedy=self.remedy, column=self.column,
+            row=None if self.row is None else self.row + rows, site=self.site, usage=self.usage,
+        )  # fmt: skip
 
 
 class NoColumn(DataProblem):

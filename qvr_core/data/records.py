@@ -24,6 +24,7 @@ from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.needs import Needs
 from qvr_core.data.tables.columns import Columns, by_name, no_rows
 from qvr_core.data.tables.csv_tables import check_separator
+from qvr_core.data.tables.parquet import parquet_files, scanned
 from qvr_core.data.tables.reading import ragged_or_broken
 from qvr_core.data.typed.cell_values import NULLS
 
@@ -72,8 +73,10 @@ class Records:
 def records(path: str, source: str, needs: Needs, names: Mapping[str, str], folder: Path) -> Records:
     """The records of a table, made in `folder` unless they stand there already.  Raises `DataProblem`."""
     wanted = needs.all
-    state = os.stat(path)
-    key = json.dumps([os.path.abspath(path), state.st_size, state.st_mtime_ns, dict(names), list(map(str, wanted))])
+    files = parquet_files(path) if source == "parquet" else [path]
+    states = [(name, os.stat(name)) for name in files]
+    read = [(os.path.abspath(name), state.st_size, state.st_mtime_ns) for name, state in states]
+    key = json.dumps([read, dict(names), list(map(str, wanted))])
     target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.records"
     layout_file = target.with_suffix(".json")
     if (kept := _copied_before(target, layout_file)) is not None:
@@ -183,7 +186,7 @@ def _ndjson(path: str) -> Iterator[pl.DataFrame]:
 
 
 def _parquet(path: str) -> Iterator[pl.DataFrame]:
-    yield from pl.scan_parquet(path).collect_batches(chunk_size=BLOCK // 64)
+    yield from scanned(path).collect_batches(chunk_size=BLOCK // 64)
 
 
 def _blocks(file: IO[bytes], path: str, *, quotes: bool) -> Iterator[bytes]:

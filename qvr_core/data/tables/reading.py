@@ -11,7 +11,7 @@ from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables.columns import Columns, by_name, no_rows, read_head
 from qvr_core.data.tables.csv_tables import broken_csv, check_csv, read_csv_frame
 from qvr_core.data.tables.ndjson import broken_ndjson, read_ndjson
-from qvr_core.data.tables.parquet import broken_parquet, read_parquet
+from qvr_core.data.tables.parquet import broken_parquet, read_parquet, read_parquet_heads
 from qvr_core.data.typed.csv_text import read_csv
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def read_columns(path: str, source: str, room: int | None = None) -> Columns:
 
 def read_frame(path: str, source: str, room: int | None = None) -> Columns:
     """The same of a table, its columns as series of polars."""
-    read_head(path)
+    if source == "parquet":
+        read_parquet_heads(path)
+    else:
+        read_head(path)
     frame = FRAMES[source](path, room)
     columns = Columns(path, source, by_name(path, frame))
     if columns.rows in (None, 0):

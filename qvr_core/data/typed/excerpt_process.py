@@ -29,12 +29,13 @@ def main(kind: str, path: str, rows: str, cells: str) -> int:
 def _table(path: str, rows: int, cells: int) -> dict[str, Any]:
     import polars as pl
 
-    from qvr_core.data.tables.columns import by_name, no_rows, read_head
+    from qvr_core.data.tables.columns import by_name, no_rows
+    from qvr_core.data.tables.parquet import read_parquet_heads, scanned
     from qvr_core.data.tables.reading import ragged_or_broken
 
-    read_head(path)
+    read_parquet_heads(path)
     try:
-        table = pl.scan_parquet(path)
+        table = scanned(path)
         most = max(1, min(rows, cells // max(1, len(table.collect_schema()))))
         frame = table.head(most + 1).collect()
     except (pl.exceptions.PolarsError, OSError) as error:

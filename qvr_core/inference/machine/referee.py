@@ -54,8 +54,8 @@ def disagreement(
         here = start + 0.3 * number * rng.standard_normal(start.shape)
         directions = rng.standard_normal((DIRECTIONS, len(here)))
         looked.append((here, directions / np.linalg.norm(directions, axis=1, keepdims=True)))
-    # of all of them at once: what the plain density costs is the number of its operations
-    values = plain(np.concatenate([np.concatenate([here[None], _around(here, to, STEP)]) for here, to in looked]))
+    points = np.concatenate([np.concatenate([here[None], _around(here, to, STEP)]) for here, to in looked])
+    values = _in_parts(plain, points, work)
     for (here, directions), wanted in zip(looked, values.reshape(-1, each), strict=True):
         value, gradient = made(here)
         if not _close(value, wanted[0]):
@@ -71,10 +71,22 @@ def disagreement(
             # a kink beside the position, as a Laplace has at its middle, is none a hundred times nearer
             tolerance = OF_PIECES if adaptive else SLOPE_TOLERANCE
             if not _sloped(gradient, directions, wanted[0], wanted[1:], STEP, tolerance) and not _sloped(
-                gradient, directions, wanted[0], plain(_around(here, directions, STEP / 100)), STEP / 100, tolerance
+                gradient,
+                directions,
+                wanted[0],
+                _in_parts(plain, _around(here, directions, STEP / 100), work),
+                STEP / 100,
+                tolerance,
             ):
                 return "its gradient differs from that of the plain density"
     return None
+
+
+def _in_parts(plain: Plain, points: Array, work: int) -> Array:
+    """The values at points (N, D), of many at once, since what the plain density costs is the number of its operations;
+    of a large density at one after another, since it keeps what it makes."""
+    count = max(1, BUDGET // max(1, work))
+    return np.concatenate([plain(points[at : at + count]) for at in range(0, len(points), count)])
 
 
 def _close(found: float, wanted: float) -> bool:

@@ -6,6 +6,7 @@ from qvr_core.arrays.engine import arrays
 from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoLaplaceGuide
+from qvr_core.runs.prepare.parts_of_rows import Parts
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.row_terms import scaled_terms
 from qvr_core.runtime.values.errors import InputProblem
@@ -16,8 +17,9 @@ NEAR = 0.25
 """Standard deviations from the mode that are not worth a word."""
 
 
-def approximated(prepared: Prepared, guide: Guide) -> tuple[Guide, str | None]:
-    """The guide that stands for the posterior, and what to say of it.  Where there is no such Normal: the point."""
+def approximated(prepared: Prepared, guide: Guide, parts: Parts | None = None) -> tuple[Guide, str | None]:
+    """The guide that stands for the posterior, and what to say of it.  Where there is no such Normal: the point.  Rows
+    of a table that is read in `parts` stand for all."""
     if not isinstance(guide, AutoLaplaceGuide) or not guide.blocks:
         return guide, None
     if not prepared.needs.statistical:
@@ -26,13 +28,17 @@ def approximated(prepared: Prepared, guide: Guide) -> tuple[Guide, str | None]:
             "that all rows share; the run ends with the mode, without a spread (guide = normal has one)"
         )
     rows = min(prepared.train.rows, ROWS)
-    spread = (arrays.arange(rows) * (prepared.train.rows / rows)).long()
-    x, observations = prepared.move(prepared.train.batch(spread))
-    weight = prepared.train.rows / rows if isinstance(prepared.train, Records) else 1.0
-    weighted = scaled_terms(prepared) if weight != 1.0 else ()
+    if parts is not None:
+        model, weight, weighted = parts.sized.with_rows(rows), parts.rows / rows, parts.terms
+        x, observations = prepared.move(parts.batch(parts.spread(rows)))
+    else:
+        spread = (arrays.arange(rows) * (prepared.train.rows / rows)).long()
+        model, (x, observations) = prepared.model, prepared.move(prepared.train.batch(spread))
+        weight = prepared.train.rows / rows if isinstance(prepared.train, Records) else 1.0
+        weighted = scaled_terms(prepared) if weight != 1.0 else ()
     try:
         with arrays.random.fork_rng():
-            normal = guide.laplace_approximation(prepared.model, x, observations, weight=weight, weighted=weighted)
+            normal = guide.laplace_approximation(model, x, observations, weight=weight, weighted=weighted)
     except InputProblem:
         return guide, (
             "guide = laplace: the log joint is not curved downwards where the fit has ended, so there is no Normal of "

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 
 from qvr_core.arrays.engine import TORCH, Tensor, arrays
+from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,20 @@ def _keep_apart(place: int, processes: int) -> None:
     share = len(cores) // processes
     if share and len(cores) == os.cpu_count():
         os.sched_setaffinity(0, cores[place * share : (place + 1) * share])
+
+
+def cannot_share(prepared: Prepared, rows: int, processes: int) -> Refused:
+    """What is said where a step has fewer rows than there are processes."""
+    if prepared.needs.statistical and rows == 1:
+        message = f"`{prepared.program.name}` sees all of its data in every step"
+        advice = "Set batch_size and read a table, so that a step sees a part of the rows"
+    else:
+        message, advice = f"a step has only {rows} rows", "Set a larger batch_size"
+    return Refused(
+        "processes",
+        f"{message}: there is nothing for {processes} processes to share",
+        fixes=("Run it in one process", advice),
+    )
 
 
 def broken(error: Exception) -> bool:

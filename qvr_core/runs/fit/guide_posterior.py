@@ -17,6 +17,7 @@ from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
 from qvr_core.runs.figures.posterior_table import table
 from qvr_core.runs.figures.summaries import keep_summary
+from qvr_core.runs.prepare.parts_of_rows import Parts
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.netcdf import write_netcdf
 from qvr_core.runs.record.protocol import Check, Message, PosteriorRow
@@ -32,20 +33,21 @@ AT_ONCE = 20_000_000
 
 
 def guide_posterior(
-    prepared: Prepared, guide: Guide, *, store: bool
+    prepared: Prepared, guide: Guide, *, store: bool, parts: Parts | None = None
 ) -> tuple[tuple[PosteriorRow, ...], list[Message], tuple[Check, ...]]:
     """The table of the latents that all rows share, of the lets that are kept and of predictions, what to say, and
     whether the draws are to be trusted; they go into the run's file where `store`.
 
-    The state of the engine's generator stays.
+    Of a table that is read in `parts` some rows stand there alone.  The state of the engine's generator stays.
     """
-    config, model = prepared.job.config, prepared.model
+    config, model = prepared.job.config, prepared.model if parts is None else parts.model
+    train = prepared.train if parts is None else parts
     # a prediction may read any row
-    rows = arrays.arange(prepared.train.rows if model.predicted else 1)
-    whole = not isinstance(prepared.train, Records)
+    rows = arrays.arange(train.rows if model.predicted and parts is None else 1 if parts is None else parts.size)
+    whole = not isinstance(train, Records | Parts)
     with arrays.random.fork_rng(), arrays.no_grad():
         arrays.manual_seed(config.seed)
-        _, observations = prepared.move(prepared.train.batch(rows))
+        _, observations = prepared.move(train.batch(rows))
         given = Given(model, None, observations)
         drawn, later, weights = _draws(model, guide, observations, weighed=whole)
         # of a table that is read in parts no let of rows is whole

@@ -28,10 +28,10 @@ from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.figures.held_out import held_out_figure
 from qvr_core.runs.figures.loss_endings import Complaint, ended_badly
 from qvr_core.runs.fit.convergence import PARTICLES, not_converged
-from qvr_core.runs.fit.distributed import Team
+from qvr_core.runs.fit.distributed import Team, cannot_share
 from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.guide_posterior import guide_posterior
-from qvr_core.runs.fit.minibatches import RowOrder, StepNoise
+from qvr_core.runs.fit.minibatches import StepNoise, row_order
 from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
@@ -71,19 +71,6 @@ def recent(losses: Sequence[float]) -> float | None:
     return fmean(last) if last else None
 
 
-def _cannot_share(prepared: Prepared, rows: int, processes: int) -> Refused:
-    if prepared.needs.statistical and rows == 1:
-        message = f"`{prepared.program.name}` sees all of its data in every step"
-        advice = "Set batch_size and read a table, so that a step sees a part of the rows"
-    else:
-        message, advice = f"a step has only {rows} rows", "Set a larger batch_size"
-    return Refused(
-        "processes",
-        f"{message}: there is nothing for {processes} processes to share",
-        fixes=("Run it in one process", advice),
-    )
-
-
 class SviFit:
     """One fit: model, guide, optimiser, and where it stands."""
 
@@ -95,7 +82,7 @@ class SviFit:
         self.learning_rate, self.schedule = self.config.learning_rate, self.config.schedule
         self.directory = RunDirectory.of(prepared.job)
         self.stop = stop
-        parts = parts_of(prepared)
+        parts = parts_of(prepared, self.team.size)
         self.train, self.model = (prepared.train, prepared.model) if parts is None else (parts, parts.model)
         self.guide = self._guide()
         self.parameters: list[nn.Parameter] = [
@@ -107,9 +94,9 @@ class SviFit:
         options: dict[str, Any] = {"fused": True} if kind in FUSED else {}
         self.optimizer = kind(self.parameters, lr=self.learning_rate, **options)  # pyright: ignore[reportCallIssue]
         self.objective = self._objective()
-        self.order = RowOrder(self.train.rows, self.config.batch_rows, self.config.seed, self.config.shuffle)
+        self.order = row_order(self.train, self.config)
         if self.order.batch < self.team.size:
-            raise _cannot_share(prepared, self.order.batch, self.team.size)
+            raise cannot_share(prepared, self.order.batch, self.team.size)
         if TORCH:
             # what differentiates the objective itself
             from qvr_core.runs.fit.distributed_loss import Bound, SharedBound
@@ -379,7 +366,7 @@ class SviFit:
         many.num_particles = PARTICLES
 
         def differentiate(number: int) -> None:
-            rows = self.order.rows_of(self.step + number)
+            rows = self.team.share(self.order.rows_of(self.step + number))
             batch = self.prepared.move(self.train.batch(rows, self.order.generator(self.step + number)))
             self.guide.zero_grad()
             self.model.zero_grad()
@@ -389,10 +376,11 @@ class SviFit:
 
     def _posterior(self) -> tuple[tuple[PosteriorRow, ...], list[Message], tuple[Check, ...], str | None]:
         """What the guide says of the latents that all rows share, what to tell of it, its checks, and a remark."""
-        guide, remark = approximated(self.prepared, self.guide)
+        parts = self.train if isinstance(self.train, Parts) and self.train.blocks is not None else None
+        guide, remark = approximated(self.prepared, self.guide, parts)
         if not self.prepared.needs.statistical:
             return (), [], (), remark
-        return *guide_posterior(self.prepared, guide, store=self.team.leads), remark
+        return *guide_posterior(self.prepared, guide, store=self.team.leads, parts=parts), remark
 
     def _progress(self, value: float, norm: float) -> Progress:
         return Progress(

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import Whole
 from qvr_core.data.needs import Need, Needs
 from qvr_core.inference.row_terms import adding_up
 from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.prepare.in_blocks import Scanned
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.row_terms import refusing
 from qvr_core.runs.prepare.runnable import built
@@ -25,10 +26,13 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import ObserveModel, SampleModel
+from qvr_core.semantics.types.model.steps import ObserveModel, PredictModel, SampleModel
 from qvr_core.semantics.types.shifts import shifted_sets
 from qvr_core.semantics.types.spaces import Finite, factors_of
 from qvr_core.semantics.types.walk import all_steps, sites
+
+if TYPE_CHECKING:
+    from qvr_core.data.scanned.rows import BlockRows
 
 LOOKED_AT = 32
 """Rows of each half on which is seen what adds up over rows."""
@@ -37,7 +41,9 @@ WHOLE = ("Leave batch_size out",)
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of the rows of a program's data: `places` is the axis of the rows of each name that has them."""
+    """Parts of the rows of a program's data: `size` of the `rows` are what one process sees in a step, by the `model`
+    that is built for so many; `places` is the axis of the rows of each name that has them in memory, and `blocks` the
+    table that the others are read from by blocks."""
 
     rows: int
     size: int
@@ -45,6 +51,8 @@ class Parts:
     values: Mapping[str, Tensor]
     places: Mapping[str, int]
     terms: frozenset[str]
+    sized: Sized
+    blocks: BlockRows | None = None
 
     @property
     def scaled(self) -> Handler:
@@ -53,10 +61,14 @@ class Parts:
 
     def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> tuple[Any, dict[str, Tensor]]:
         """The data with these rows, and all that has none."""
-        if len(rows) != self.size:
-            message = "parts of declared data are seen by one process"
-            raise Refused("processes", message, fixes=("Run it in one process",))
-        return None, part_of(self.values, self.places, rows)
+        found = part_of(self.values, self.places, rows)
+        return None, found if self.blocks is None else {**found, **self.blocks.take(rows.numpy())}
+
+    def spread(self, count: int) -> Tensor:
+        """Numbers of `count` rows from all of the table, int64 (count,)."""
+        if self.blocks is not None:
+            return self.blocks.spread(count)
+        return (arrays.arange(count) * (self.rows / count)).long()
 
 
 def part_of(values: Mapping[str, Tensor], places: Mapping[str, int], rows: Tensor) -> dict[str, Tensor]:
@@ -64,16 +76,18 @@ def part_of(values: Mapping[str, Tensor], places: Mapping[str, int], rows: Tenso
     return {n: v.index_select(places[n], rows) if n in places else v for n, v in values.items()}
 
 
-def parts_of(prepared: Prepared) -> Parts | None:
-    """The parts of a run's rows; None where a step sees them all, or reads them from its table.
+def parts_of(prepared: Prepared, processes: int = 1) -> Parts | None:
+    """The parts of a run's rows that each of so many processes sees; None where a step sees them all, or reads them
+    from its table.
 
     Raises `Refused` where a part cannot stand for all.
     """
     job, program, model, needs = prepared.job, prepared.program, prepared.model, prepared.written
     size, train = job.config.batch_size, prepared.train
-    if size is None or needs is None or not isinstance(train, Whole):
+    if size is None or needs is None or not isinstance(train, Whole | Scanned):
         return None
-    values = train.observations
+    values = train.observations if isinstance(train, Whole) else train.values
+    blocks = train.blocks if isinstance(train, Scanned) else None
     row_set = program.declared_domain.space
     if not isinstance(row_set, Finite) or row_set.nominal is None or not isinstance(row_set.size, int):
         message = f"batch_size takes a part of the rows, and the type of `{program.name}` names no set of them"
@@ -81,21 +95,28 @@ def parts_of(prepared: Prepared) -> Parts | None:
     name, rows = row_set.nominal, int(row_set.size)
     if size >= rows:
         return None
+    if size % processes:
+        message = f"batch_size is {size}, and {processes} processes take as many rows each"
+        fixes = (f"Set batch_size = {max(size // processes, 1) * processes}", "Start another number of processes")
+        raise Refused("processes", message, fixes=fixes)
     _check(program, needs, name)
+    if blocks is not None:
+        _check_kept(program, name)
     places = _places(needs, name, rows, values)
-    sized = _Sized(job, prepared.known, name, model, prepared.device)
+    sized = Sized(job, prepared.known, name, model, prepared.device)
+    found = Parts(rows, size // processes, model, values, places, frozenset(), sized, blocks)
     half = max(1, min(LOOKED_AT, rows // 2))
-    spread = (arrays.arange(2 * half) * (rows / (2 * half))).long()
+    spread = found.spread(2 * half)
     with refusing():
         terms = adding_up(
-            (sized.with_rows(2 * half), part_of(values, places, spread)),
-            [(sized.with_rows(half), part_of(values, places, one)) for one in (spread[::2], spread[1::2])],
+            (sized.with_rows(2 * half), found.batch(spread)[1]),
+            [(sized.with_rows(half), found.batch(one)[1]) for one in (spread[::2], spread[1::2])],
         )
-    return Parts(rows, size, sized.with_rows(size), values, places, terms)
+    return replace(found, model=sized.with_rows(found.size), terms=terms)
 
 
 @dataclass(frozen=True)
-class _Sized:
+class Sized:
     """The program with another number of rows."""
 
     job: Job
@@ -150,7 +171,15 @@ def _check(program: Program, needs: Needs, name: str) -> None:
             raise Refused("batch", message, site=need.name, fixes=WHOLE)
 
 
-def _sets(step: SampleModel) -> set[str | None]:
+def _check_kept(program: Program, name: str) -> None:
+    """Raise `Refused` where the program keeps something of every row of a table that is read by blocks."""
+    for step in all_steps(program.steps):
+        if isinstance(step, PredictModel) and name in _sets(step):
+            message = f"`{step.site.name}` is a prediction of every element of `{name}`, whose table is read by blocks"
+            raise Refused("batch", message, site=step.site.name, fixes=("Leave the prediction out",))
+
+
+def _sets(step: SampleModel | PredictModel) -> set[str | None]:
     """The sets that a draw runs over."""
     site = step.site
     spaces = [

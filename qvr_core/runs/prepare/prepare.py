@@ -18,6 +18,7 @@ from qvr_core.data.needs import Needs, needs_of, reads_both_ways
 from qvr_core.data.sentences import check_files, read_paragraphs
 from qvr_core.data.synthetic import synthetic
 from qvr_core.data.tables.columns import read_head
+from qvr_core.data.tables.parquet import parquet_files
 from qvr_core.data.tables.reading import STREAMED, read_columns
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.narrowing import is_tuple
@@ -48,7 +49,10 @@ Batch = tuple[Any, Mapping[str, Any]]
 class Rows(Protocol):
     """Data as numbered rows."""
 
-    rows: int
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        ...
 
     def batch(self, rows: Tensor, generator: arrays.Generator | None = None) -> Batch:
         """The rows of these numbers."""
@@ -137,7 +141,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     typed: typed_data.TypedData | None = None
     known: Mapping[str, KnownSet] = {}
     if typed_data.is_typed(config, needs, snapshot):
-        typed = typed_data.read_sources(job, check_fits(Estimate(0, 0, 0, ()), config.memory_limit))
+        typed = typed_data.read_sources(job, check_fits(Estimate(0, 0, 0, ()), config.memory_limit), program)
         known = typed_data.told(job, needs, program, snapshot, typed)
     if known:
         snapshot = sized(job, known)
@@ -171,7 +175,8 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         case "synthetic" if typed is None or not typed.sources.named:
             data = _synthetic(job, program, needs, known)
         case _ if typed is not None:
-            data = Source(typed_data.bound(job, written, typed), typed_data.description(typed, known, written, program))
+            rows = typed_data.bound(job, written, typed, room)
+            data = Source(rows, typed_data.description(typed, known, written, program))
         case _:
             data = _table(job, program, needs, room)
     return Prepared(
@@ -212,7 +217,7 @@ def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source
     """A file of rows; in parts where it is large, or where a statistical program asks for a part in each step."""
     config, path = job.config, data_path(job)
     in_parts = needs.statistical and config.batch_size is not None and config.algorithm == "svi"
-    large = os.path.isfile(path) and os.path.getsize(path) > STREAMED and not needs.statistical
+    large = not needs.statistical and _size(path, config.source) > STREAMED
     if config.source == "npz" or not (in_parts or large):
         columns = read_columns(path, config.source, room)
         count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")
@@ -220,11 +225,18 @@ def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source
         return Source(bind(columns, needs, _renamed(config, needs)), f"{columns.path}: {size}")
     if in_parts:
         _check_parts(program, needs)
-    read_head(path)
+    if config.source != "parquet":
+        read_head(path)
     from qvr_core.data.records import records
 
     made = records(path, config.source, needs, _renamed(config, needs), Path(job.directory).parents[1] / "cache")
     return Source(made, f"{path}: {made.rows:,} rows, {config.batch_rows:,} in a step")
+
+
+def _size(path: str, source: str) -> int:
+    """Bytes of a file, or of those in a folder of parquet files."""
+    files = parquet_files(path) if source == "parquet" else [path]
+    return sum(os.path.getsize(name) for name in files if os.path.isfile(name))
 
 
 def _renamed(config: RunConfig, needs: Needs) -> dict[str, str]:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Snapshot
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import RowsOf, Whole, tensor_of
 from qvr_core.data.file_sources import of_columns
 from qvr_core.data.json_files import read_json
+from qvr_core.data.limits import available
 from qvr_core.data.needs import Need, Needs, names_of, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables.columns import Columns, read_head
 from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.typed.checking import data_notes
 from qvr_core.data.typed.order import sorted_sets
+from qvr_core.data.typed.sequence_ends import fill_sequences
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared, whole_sets
+from qvr_core.data.typed_binding import tensor_of as filled
+from qvr_core.runs.prepare.in_blocks import Scanned, in_blocks, with_blocks
 from qvr_core.runs.record.config import TABLES, RunConfig
 from qvr_core.runs.record.data_files import path_of, tables_of
 from qvr_core.runs.record.protocol import Job
@@ -27,16 +31,21 @@ from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.shifts import shifted_sets
 
+if TYPE_CHECKING:
+    from qvr_core.data.scanned.rows import BlockRows
+
 SYNTHETIC_ELEMENTS = 8
 """Elements of an open set where the data are drawn; the rows of the program are as many as `rows` says."""
 
 
 @dataclass(frozen=True)
 class TypedData:
-    """All files of a run, read.  `columns` is the main one as it stands, where it is a table or an archive."""
+    """All files of a run, read.  `columns` is the main one as it stands, where it is a table or an archive; `blocks`
+    are its rows where they are read by blocks: `sources` has the labels in it alone then."""
 
     sources: Sources
     columns: Columns | None
+    blocks: BlockRows | None = None
 
 
 def is_typed(config: RunConfig, needs: Needs, snapshot: Snapshot) -> bool:
@@ -45,12 +54,16 @@ def is_typed(config: RunConfig, needs: Needs, snapshot: Snapshot) -> bool:
     return typed and config.source in ("synthetic", *TABLES)
 
 
-def read_sources(job: Job, room: int | None) -> TypedData:
-    """Read every file that a run names.  Raises `DataProblem`."""
+def read_sources(job: Job, room: int | None, program: Program | None = None) -> TypedData:
+    """Read every file that a run names; a large table of the rows of `program` by blocks.  Raises `DataProblem`."""
     config = job.config
     named = {
         name: _read(_shown(path), source, room, config.one_based)[0] for name, (source, path) in tables_of(job).items()
     }
+    if program is not None and config.source == "parquet":
+        found = in_blocks(job, program, _shown(path_of(job)), named, room)
+        if found is not None:
+            return TypedData(found.sources, None, found)
     main, columns = None, None
     if config.source != "synthetic":
         main, columns = _read(_shown(path_of(job)), config.source, room, config.one_based)
@@ -92,11 +105,19 @@ def known_of(job: Job, program: Program, snapshot: Snapshot) -> dict[str, KnownS
     """The open sets of a run, its files read for them.  Raises `DataProblem`."""
     if not open_sets(snapshot.model):
         return {}
-    return told(job, needs_of(program), program, snapshot, read_sources(job, None))
+    return told(job, needs_of(program), program, snapshot, read_sources(job, available(), program))
 
 
-def bound(job: Job, needs: Needs, data: TypedData) -> RowsOf | Whole:
-    """The numbers of every name.  `needs` are those of the program as it is written.  Raises `DataProblem`."""
+def bound(job: Job, needs: Needs, data: TypedData, room: int | None = None) -> RowsOf | Whole | Scanned:
+    """The numbers of every name.  `needs` are those of the program as it is written.  Raises `DataProblem`, also where
+    all rows of a table that can be read by blocks are wanted and take more than `room` bytes."""
+    if data.blocks is not None:
+        plan, sets = data.blocks.numbers.plan, data.blocks.numbers.sets
+        others = {
+            need.name: _plain(need, data) if need.axes is None else filled(fill_sequences(need, sets.layout, sets))
+            for need in plan.others
+        }
+        return with_blocks(job.config, others, data.blocks, room)
     values: dict[str, Any] = dict(typed_tensors(needs.all, data.sources))
     plain = undeclared((*needs.observed, *needs.data))
     values |= {need.name: _plain(need, data) for need in plain}
@@ -157,4 +178,6 @@ def description(data: TypedData, known: Mapping[str, KnownSet], needs: Needs, pr
     moved = sorted_sets(needs.all, data.sources, shifted_sets(program))
     parts[-1:] = [f"{parts[-1]} ({sets})" if sets else parts[-1]] if parts else []
     parts += (f"rows of {path} sorted by {name}" for name, path in moved.items())
+    if data.blocks is not None:
+        return "; ".join([*parts, "read by blocks of rows"])
     return "; ".join([*parts, *map(str, data_notes(needs.all, data.sources))])

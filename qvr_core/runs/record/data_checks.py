@@ -27,6 +27,7 @@ from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
 from qvr_core.semantics.file.placed_diagnostics import LocatedFix, TextEdit
 from qvr_core.semantics.file.references import unit_references
 from qvr_core.semantics.types.diagnostics import Code, Origin, Severity
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.statements import statement_uid, units_of
 
 MOST_ROWS = 100_000
@@ -39,6 +40,9 @@ DATA_UNUSED = Code("data-unused", Severity.INFORMATION, "Rows of a file are not 
 
 Read = Callable[[str, str], Source | None]
 """Reads a file, by path and kind; None where it cannot read that kind."""
+ByBlocks = Callable[[Program, RunConfig, str, Mapping[str, Source]], "list[DataProblem] | None"]
+"""Says what does not fit in a large table, by program, settings, path and the other files; None for one that is read
+whole."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +127,15 @@ def files_of(config: RunConfig, base: Path) -> list[Path]:
 
 
 def check_data(
-    snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None
+    snapshot: Snapshot,
+    program: str,
+    config: RunConfig,
+    base: Path,
+    other: Read | None = None,
+    by_blocks: ByBlocks | None = None,
 ) -> list[DataFinding]:
     """What does not fit between a program and the files that its settings name; `base` is where their paths start."""
-    return _findings(snapshot, program, config, base, other)[0]
+    return _findings(snapshot, program, config, base, other, by_blocks)[0]
 
 
 def looked_at(snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None = None) -> DataCheck:
@@ -136,7 +145,12 @@ def looked_at(snapshot: Snapshot, program: str, config: RunConfig, base: Path, o
 
 
 def _findings(
-    snapshot: Snapshot, program: str, config: RunConfig, base: Path, other: Read | None
+    snapshot: Snapshot,
+    program: str,
+    config: RunConfig,
+    base: Path,
+    other: Read | None,
+    by_blocks: ByBlocks | None = None,
 ) -> tuple[list[DataFinding], Needs | None, Sources | None]:
     """What does not fit; with what the program needs and the files, where there are some that can be read."""
     model = snapshot.model.programs.get(program)
@@ -144,6 +158,12 @@ def _findings(
         return [], None, None
     needs = needs_of(model)
     try:
+        if by_blocks is not None and config.source == "parquet":
+            others = read_sources(config.model_copy(update={"data": ""}), base, other)
+            named: Mapping[str, Source] = {} if others is None else others.named
+            found = by_blocks(model, config, _shown(base / config.data_path), named)
+            if found is not None:
+                return [_finding(problem, needs, model.origin) for problem in found], needs, None
         sources = read_sources(config, base, other)
     except DataProblem as problem:
         return [DataFinding(problem, model.origin)], needs, None

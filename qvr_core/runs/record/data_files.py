@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -48,8 +48,25 @@ def tables_of(job: Job) -> dict[str, tuple[str, Path]]:
     return {name: (source, Path(os.path.abspath(Path(job.base) / path))) for name, (source, _, path) in pairs.items()}
 
 
+def folders_of(job: Job) -> list[Path]:
+    """The folders whose parquet files are one table of a run."""
+    tables = [*tables_of(job).values(), (job.config.source, path_of(job))]
+    return [path for source, path in tables if source == "parquet" and path.is_dir()]
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """The files of a table; none where the folder cannot be read."""
+    from qvr_core.data.tables.parquet import parquet_files
+
+    try:
+        return [Path(name) for name in parquet_files(folder)]
+    except DataProblem:
+        return []
+
+
 def _paths(job: Job, model: Model) -> Iterator[Path]:
     yield from (path for _, path in tables_of(job).values())
+    yield from (file for folder in folders_of(job) for file in _files_of(folder))
     match job.config.source:
         case "synthetic":
             pass
@@ -72,10 +89,12 @@ def stats(job: Job, model: Model) -> dict[Path, tuple[int, int]]:
     return found
 
 
-def note(directory: Path, files: Mapping[Path, tuple[int, int]]) -> None:
-    """Write down the data files, whose size and time are given, with their digests."""
+def note(directory: Path, files: Mapping[Path, tuple[int, int]], folders: Sequence[Path] = ()) -> None:
+    """Write down the data files, whose size and time are given, with their digests, and the `folders` of which they are
+    all."""
     made = [DataFile(str(path), size, time, file_digest(path)) for path, (size, time) in files.items()]
-    write_json(directory / "data.json", {"files": [asdict(file) for file in made]})
+    content = {"files": [asdict(file) for file in made], "folders": [str(folder) for folder in folders]}
+    write_json(directory / "data.json", content)
 
 
 def noted(directory: Path) -> tuple[DataFile, ...]:
@@ -92,4 +111,8 @@ def noted(directory: Path) -> tuple[DataFile, ...]:
 
 def changes(directory: Path) -> list[str]:
     """What has changed in a run's data since it read them, a sentence part for each file."""
-    return [said for file in noted(directory) if (said := file.change()) is not None]
+    files = noted(directory)
+    known = {file.path for file in files}
+    folders: list[str] = read_json(directory / "data.json").get("folders", []) if files else []
+    new = [str(file) for folder in folders for file in _files_of(Path(folder)) if str(file) not in known]
+    return [*(said for file in files if (said := file.change()) is not None), *(f"{path} is new" for path in new)]

@@ -19,7 +19,7 @@ from qvr_core.runs.prepare.failures import Refused, check_failure, failure
 from qvr_core.runs.prepare.given_elements import given_elements
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.prepare.runnable import chosen
-from qvr_core.runs.record.data_files import changes, note, noted, stats
+from qvr_core.runs.record.data_files import changes, folders_of, note, noted, stats
 from qvr_core.runs.record.files import DamagedFile, write_json
 from qvr_core.runs.record.lock import Held, Lock
 from qvr_core.runs.record.program import analysed
@@ -111,7 +111,7 @@ def prepare_noted(job: Job, snapshot: Snapshot, team: Team) -> Prepared:
     if stats(job, snapshot.model) != before:
         raise Refused("moving-data", "a data file was written to while this run read it: start it again")
     if job.changed_data or not noted(directory.path):
-        note(directory.path, before)
+        note(directory.path, before, folders_of(job))
     if job.resume:
         directory.ask(job)
     return prepared
