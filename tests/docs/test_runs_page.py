@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.forks import shell_path
@@ -21,6 +22,14 @@ STEPS = re.findall(r"^    (qvr .*)$|^```python\n((?s:.*?))^```$", PAGE, re.MULTI
 """These, and the Python between them, in the order of the page."""
 NAMED = sorted(set(re.findall(r"`(qvr [^`]*)`", PAGE)))
 NEW = 'qvr new "y ~ x + (1 + x | g)" --data csv:d.csv -o m.qvr'
+HOUSES = """\
+object House : FinSet _
+program houses : House -> House
+    data y : House
+    sample m <- Normal(0.0, 5.0)
+    observe y[i : House] <- Normal(m, 2.0)
+    return m
+"""
 MEANT = {
     "qvr cv RUN": None,
     "qvr loo RUN": None,
@@ -30,10 +39,14 @@ MEANT = {
     "qvr calibrate FILE": None,  # a line of the page
     "qvr check radon.qvr": "cd radon; qvr check radon.qvr",
     "qvr check radon.qvr --data csv:houses.csv": "cd radon; qvr check radon.qvr --data csv:houses.csv",
+    "qvr check houses.qvr --data parquet:houses": "cd large; qvr check houses.qvr --data parquet:houses",
     "qvr check-fit RUN": None,
     "qvr init DIR": "qvr init other",
     NEW: f"cd radon; {NEW}",
     "qvr run nuts model.qvr": "cd other; qvr run nuts model.qvr",
+    "qvr run svi houses.qvr --data parquet:houses --batch-size 1000": (
+        "cd large; qvr run svi houses.qvr --data parquet:houses --batch-size 1000 --steps 20"
+    ),
     "qvr runs": "cd other; qvr runs",
     "qvr runs compare A B …": None,
     "qvr plot RUN KIND": None,
@@ -83,6 +96,11 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copy(statistics / source, tmp_path / "radon" / name)
     settings = '[run.radon]\ndata = "csv:houses.csv"\ntables = { County = "csv:counties.csv" }\n'
     (tmp_path / "radon" / "qvr.toml").write_text(settings, encoding="utf-8")
+    (tmp_path / "large" / "houses").mkdir(parents=True)
+    (tmp_path / "large" / "houses.qvr").write_text(HOUSES, encoding="utf-8")
+    for part in range(2):
+        table = pl.DataFrame({"y": [float(at % 7) for at in range(1500)]})
+        table.write_parquet(tmp_path / "large" / "houses" / f"{part}.parquet")
     rows = [f"{0.5 * x + g},{x},{'abc'[g]}" for g in range(3) for x in range(6)]
     (tmp_path / "radon" / "d.csv").write_text("\n".join(["y,x,g", *rows]) + "\n", encoding="utf-8")
     return tmp_path
