@@ -341,6 +341,41 @@ def test_a_refit_is_one_written_by_hand(
     assert elpd == pytest.approx(by_hand, abs=float(8 * mcse.max() + 0.01))
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("name", "column", "row", "value"),
+    [("radon", "log_radon", 40, 4.4), ("varying_slopes", "reaction", 34, 4.6), ("survival", "months", 0, 90.0)],
+)
+def test_an_exact_loo_is_one_written_by_hand(
+    name: str, column: str, row: int, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An observation far from the others, taken out of the table, and scored from the draws of a run on the rest."""
+    for file in STATISTICS.glob(f"{name}*"):
+        shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    table = polars.read_csv(f"{name}.csv")
+    table[row, column] = value
+    table.write_csv(f"{name}.csv")
+    given = ["--warmup", "1000", "--samples", "4000", "--data", f"csv:{name}.csv"]
+    given += ["--data", "County=csv:radon_counties.csv"] if name == "radon" else []
+    assert qvr("run", "nuts", f"{name}.qvr", *given).exit_code == 0
+    done = qvr("loo", name, "--exact", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["observations"][row]
+    assert found["exact"], found
+    run = RunDirectory(max(Path(".qvr/runs").iterdir()))
+    refits = read(Plan().file(run))
+    assert refits is not None
+    table.filter(polars.Series([at != row for at in range(len(table))])).write_csv(f"{name}.csv")
+    assert qvr("run", "nuts", f"{name}.qvr", *given).exit_code == 0
+    rest = RunDirectory(max(Path(".qvr/runs").iterdir()))
+    stored = read_netcdf(rest.posterior)["posterior"].data_vars
+    draws = {key: one.values.reshape(-1, *one.values.shape[2:]) for key, one in stored.items()}
+    density = HAND[name](draws, table[row : row + 1])
+    by_hand = logsumexp(density, 0) - np.log(len(density))
+    assert found["elpd"] == pytest.approx(by_hand[0], abs=float(8 * refits.done[row].mcse[0] + 0.01))
+
+
 def _radon(draws: Any, rows: Any) -> Any:
     counties = sorted(polars.read_csv("radon_counties.csv")["County"].to_list())
     level = draws["level"][:, [counties.index(one) for one in rows["county"].to_list()]]
@@ -366,4 +401,11 @@ def _survival(draws: Any, rows: Any) -> Any:
     return np.where(rows["censored"].to_numpy() == 1, weibull.logsf(months), weibull.logpdf(months))
 
 
-HAND = {"radon": _radon, "item_response": _item_response, "survival": _survival}
+def _varying_slopes(draws: Any, rows: Any) -> Any:
+    subjects = sorted(set(polars.read_csv("varying_slopes.csv")["subject"].to_list()))
+    u = draws["u"][:, [subjects.index(one) for one in rows["subject"].to_list()]]
+    mean = u[..., 0] + u[..., 1] * rows["days"].to_numpy()
+    return stats.norm(mean, draws["sigma"][:, None]).logpdf(rows["reaction"].to_numpy())
+
+
+HAND = {"varying_slopes": _varying_slopes, "radon": _radon, "item_response": _item_response, "survival": _survival}
