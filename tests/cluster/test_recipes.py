@@ -13,9 +13,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunStore
 from tests.cluster.processes import session_of, until
 from tests.patience import HANG
@@ -137,3 +140,39 @@ def test_slurm(folder: Path) -> None:
     assert sorted((folder / "cancelled").read_text().split()) == sorted(jobs)
     until(lambda: not any(session_of(int(job)) for job in jobs))
     equal_to_plain(folder)
+
+
+LANGUAGE = """\
+object Token : FinSet 256
+object Embedded : Real 8
+morphism embed : Token -> Embedded [role=embed]
+morphism head : Embedded -> Token [role=kernel, hidden_dim=16] ~ Categorical
+let context = embed >> mean_over_time
+program bag_of_bytes : Token -> Token
+    sample h <- context
+    observe next_token : Token <- head(h)
+    return next_token
+export bag_of_bytes
+"""
+
+
+def test_a_fit_shared_by_processes(folder: Path) -> None:
+    (folder / "model.qvr").write_text(LANGUAGE)
+    (folder / "book.txt").write_text("the quick brown fox jumps over the lazy dog; " * 400)
+    (block,) = blocks("One machine")
+    network, parts, chains = (line.replace("--nproc 4", "--nproc 2") for line in block.splitlines())
+    assert "run svi model.qvr" in network and "run svi radon.qvr" in parts and "run nuts radon.qvr" in chains
+    for line in (network, parts):
+        shell(f"{line} --steps 20", folder, OMP_NUM_THREADS="1")
+        ending = RunStore(folder).open("last").ending()
+        assert ending is not None and ending.event == "finished"
+    shell(chains, folder, OMP_NUM_THREADS="1")
+    there = drawn(folder)
+    shell(chains.replace("--nproc 2", "--cluster none"), folder)
+    for name, values in drawn(folder).items():  # one process does without torch, whose exponentials differ
+        np.testing.assert_allclose(there[name], values, rtol=1e-12)
+
+
+def drawn(folder: Path) -> dict[str, Any]:
+    stored = read_netcdf(RunStore(folder).open("last").posterior)["posterior"].data_vars
+    return {name: one.values for name, one in stored.items()}
