@@ -18,7 +18,7 @@ from qvr_core.ide.descriptions import (
     scan_note,
 )
 from qvr_core.ide.hovers.bound import bound, data, label_text
-from qvr_core.ide.hovers.calls import family_here, function_here
+from qvr_core.ide.hovers.calls import family_here, function_here, gives
 from qvr_core.ide.hovers.words import option_here, space_here, word_text
 from qvr_core.ide.imports.hover import import_text, imported_text
 from qvr_core.ide.indices import index_text
@@ -26,6 +26,7 @@ from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import (
     combinator_text,
     family_text,
+    form_text,
     keyword_text,
     option_text,
 )
@@ -34,6 +35,7 @@ from qvr_core.ide.prose import Code, Heading, Prose, prose
 from qvr_core.ide.symbols import Found, Symbol
 from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, target_at
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.language import equations
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.options import MEANINGS, WORD_MEANINGS
@@ -111,6 +113,8 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
             return _combinator(snapshot, found)
         case "builtin":
             return function_here(snapshot, found)
+        case "form":
+            return prose(form_text(), gives(snapshot, found))
         case "option":
             return prose(option_text(symbol.name, symbol.of, found.placed.unit.keyword), option_here(snapshot, found))
         case "word":
@@ -176,6 +180,8 @@ def _option_word(found: Found) -> Prose:
     own = WORD_MEANINGS.get((symbol.of, symbol.name))
     if own is not None:
         return prose(Heading(symbol.name, f" (of `{symbol.of}`): {own}"))
+    if symbol.of == "method" and symbol.name in equations.METHODS:
+        return prose(Heading(symbol.name, f" (a method of `{equations.SOLVE}`): {equations.METHODS[symbol.name]}."))
     if symbol.of in MEANINGS:
         return option_text(symbol.of, "", found.placed.unit.keyword)
     return prose(f"`{symbol.name}`: value of `{symbol.of}`")
@@ -191,6 +197,8 @@ def _keyword_argument(symbol: Symbol) -> Prose:
         )
     if symbol.of in FAMILIES:
         return family_text(symbol.of)
+    if symbol.of == equations.SOLVE and symbol.name in equations.OPTIONS:
+        return prose(Heading(symbol.name, f" (of `{equations.SOLVE}`): {equations.OPTIONS[symbol.name]}."))
     return ()
 
 

@@ -6,6 +6,7 @@ from math import isnan
 
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.prose import Code, Heading, Listing, Prose, prose
+from qvr_core.semantics.language import equations
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -51,6 +52,12 @@ def builtin_text(name: str) -> Prose:
     named = first.strip(",") in function.parameters  # `x`, which is no word that begins a sentence
     summary = f"`{first}` {rest}." if named else sentence(function.summary)
     return prose(Code(f"{name}({', '.join(function.parameters)})"), summary)
+
+
+def form_text() -> Prose:
+    """`solve`: how it is called, what it gives, and its methods."""
+    methods = "; ".join(f"`{name}`: {what}" for name, what in equations.METHODS.items())
+    return prose(Code(equations.CALL), sentence(equations.SUMMARY), f"`method=` is one of {methods}.")
 
 
 def combinator_text(name: str) -> Prose:

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 # What is used only where it is declared, and words of the language: nothing to go to.
-OF_LANGUAGE = frozenset(("family", "builtin", "combinator", "option", "keyword", "word", "attribute", "space", "kind"))
+OF_LANGUAGE = frozenset(
+    ("family", "builtin", "form", "combinator", "option", "keyword", "word", "attribute", "space", "kind")
+)
 
 
 ARROWS = frozenset(("morphism", "let", "program"))

@@ -12,15 +12,18 @@ from qvr_core.ide.names import names_of
 from qvr_core.ide.occurrences import Occurrence
 from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.equations import METHODS, SOLVE
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.modules.module import Target
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Range
+from qvr_core.syntax.tree.arithmetic import ArithCall
 from qvr_core.syntax.tree.declarations import DefDecl, MorphismDecl, ProgramHeader
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.options import Word
 from qvr_core.syntax.tree.units import Placed, Statement
+from qvr_core.syntax.walk import walk
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -249,7 +252,18 @@ def _value(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurr
         return Symbol("builtin", name)
     if occurrence.part == "callee" and name in FAMILIES:
         return Symbol("family", name)
+    if occurrence.part == "callee" and name == SOLVE:
+        return Symbol("form", name)
+    if name in METHODS and _is_method(placed, occurrence.span):
+        return Symbol("word", name, -1, "method")
     return Symbol("data" if occurrence.part == "value" else "unknown", name)
+
+
+def _is_method(placed: Placed[Any], span: Span) -> bool:
+    """Whether a name stands behind `method=` in a call of `solve`."""
+    calls = (node for node in walk(placed.unit.node) if isinstance(node, ArithCall) and node.func.text == SOLVE)
+    keyed = (argument for call in calls for argument in call.args if argument.key is not None)
+    return any(one.value.span == span for one in keyed if one.key is not None and one.key.text == "method")
 
 
 def _term(statement: Statement, placed: Placed[Any], occurrence: Occurrence) -> Symbol:

@@ -35,6 +35,7 @@ TOKEN_TYPES = {
     "distribution": "class",
     "family": "class",
     "builtin": "function",
+    "form": "function",
     "combinator": "keyword",
     "input": "parameter",
     "local": "parameter",
@@ -57,7 +58,7 @@ TOKEN_TYPES = {
 SORT_MODIFIERS = {Sort.DETERMINISTIC: "deterministic", Sort.SAMPLED: "sampled", Sort.TENSOR: "tensor"}
 _ROLES = {"sample": ("latent",), "marginalize": ("latent",), "observe": ("observed",)}
 """What the site of a step is; a value that is predicted is neither, nor is a score."""
-OF_LANGUAGE = frozenset(("family", "builtin", "combinator", "space", "kind"))
+OF_LANGUAGE = frozenset(("family", "builtin", "form", "combinator", "space", "kind"))
 
 
 def tokens(snapshot: Snapshot, stretch: Range) -> list[SemanticToken]:

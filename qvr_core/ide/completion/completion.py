@@ -20,6 +20,7 @@ from qvr_core.ide.completion.draws import (
     scans_offered,
     stacks_offered,
 )
+from qvr_core.ide.completion.equations import in_equation, options_of_solve, solve_offered, without_values
 from qvr_core.ide.completion.families import rule_offered
 from qvr_core.ide.completion.guides import latents_offered
 from qvr_core.ide.completion.imported import from_imports, imported_offered, imported_scans
@@ -437,6 +438,13 @@ def _arithmetic(snapshot: Snapshot, place: Context, rank: int = 0) -> Items:
     if bracket is not None and arrow is not None and not bracket.since:
         yield from arguments_of_arrow(snapshot, place, arrow, bracket)
         return
+    equation = in_equation(snapshot, place)
+    if equation is not None:
+        only = without_values(snapshot, equation)
+        yield from only if only is not None else options_of_solve(place, equation)
+        if only is not None:
+            return
+    yield from solve_offered(snapshot, place)
     yield from in_a_formula(snapshot, place, _values(snapshot, place), rank)
     owners = () if place.statement is None else place.statement.header.unit.declares
     own = {name.text for name in owners} if place.start == "step" else set[str]()

@@ -315,13 +315,7 @@ _NEEDING_OPTIONS = {
 
 def functions_offered(snapshot: Snapshot) -> Items:
     """The functions of the file, then the builtin ones."""
-    for statement in snapshot.statements:
-        node = statement.header.unit.node
-        if isinstance(node, DefDecl | DefHeader):
-            name = node.name.text
-            described = function_text(snapshot, Symbol("function", name))
-            text = f"{name}(${{1:{node.parameters[0].name.text if node.parameters else ''}}})"
-            yield Completion(name, "function", "a function of this file", described, text, snippet=True, rank=GOOD)
+    yield from own_functions_offered(snapshot)
     for function in BUILTINS.values():
         parameters = ", ".join(f"${{{number}:{name}}}" for number, name in enumerate(function.parameters[:1], 1))
         yield Completion(
@@ -334,6 +328,17 @@ def functions_offered(snapshot: Snapshot) -> Items:
             rank=LAST,
             order=likely.order(function.name, likely.FUNCTIONS),
         )
+
+
+def own_functions_offered(snapshot: Snapshot, *, called: bool = True) -> Items:
+    """The functions of the file, as calls or by their names."""
+    for statement in snapshot.statements:
+        node = statement.header.unit.node
+        if isinstance(node, DefDecl | DefHeader):
+            name = node.name.text
+            described = function_text(snapshot, Symbol("function", name))
+            text = f"{name}(${{1:{node.parameters[0].name.text if node.parameters else ''}}})" if called else name
+            yield Completion(name, "function", "a function of this file", described, text, snippet=called, rank=GOOD)
 
 
 def attributes_offered(snapshot: Snapshot, place: Context) -> Items:

@@ -12,6 +12,7 @@ from qvr_core.ide.symbols import Symbol, lookup
 from qvr_core.ide.target import called
 from qvr_core.ide.view import declared_facts, model_of
 from qvr_core.operations.operation import BuiltinFunction
+from qvr_core.semantics.language import equations
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
@@ -93,6 +94,9 @@ def _call(snapshot: Snapshot, place: Context, symbol: Symbol, bracket: Bracket) 
             return _function(snapshot, name, bracket)
         case "builtin":
             return _builtin(snapshot, place, BUILTINS[name], bracket)
+        case "form":
+            options = ((f"{key}=", meaning) for key, meaning in equations.OPTIONS.items())
+            return _labelled_signature(name, equations.SUMMARY, (*equations.PARAMETERS, *options), bracket)
         case _:
             return None
 
@@ -118,7 +122,8 @@ def _active(parameters: tuple[tuple[str, str], ...], bracket: Bracket) -> int:
         names = [text.partition("=")[0].partition(" ")[0] for text, _ in parameters]
         if since[0].text in names:
             return names.index(since[0].text)
-    return min(bracket.position, max(0, len(parameters) - 1))
+    rest = next((at for at, (text, _) in enumerate(parameters) if text == "…"), len(parameters) - 1)
+    return min(bracket.position, max(0, rest))
 
 
 def _builtin(snapshot: Snapshot, place: Context, function: BuiltinFunction, bracket: Bracket) -> Signature:

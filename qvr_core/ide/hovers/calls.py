@@ -83,13 +83,18 @@ def function_here(snapshot: Snapshot, found: Found) -> Prose:
             head = Code(written) if len(written) <= WIDEST and "\n" not in written else general[:1]
             return prose(head, reduction_text(node))
         if isinstance(node, ArithCall) and node.func.span == found.occurrence.span:
-            return prose(general, _gives(snapshot, found, node))
+            return prose(general, gives(snapshot, found))
     return general
 
 
-def _gives(snapshot: Snapshot, found: Found, node: ArithCall) -> str:
+def gives(snapshot: Snapshot, found: Found) -> str:
+    """What the call whose name is found gives on this line."""
+    calls = (node for node in walk(found.placed.unit.node) if isinstance(node, ArithCall))
+    call = next((node for node in calls if node.func.span == found.occurrence.span), None)
+    if call is None:
+        return ""
     program: Program | None = program_of(snapshot, found.statement)
-    origin = Origin(found.placed.uid, node.span)
+    origin = Origin(found.placed.uid, call.span)
     for step in all_steps(program.steps) if program is not None else ():
         for value in values(step):
             for each in walk_model(value, operands):

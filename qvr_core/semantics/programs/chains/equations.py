@@ -9,6 +9,7 @@ from typing import Any
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, with_axes
 from qvr_core.semantics.arithmetic.functions import expanded
+from qvr_core.semantics.language.equations import CALL, CONTROL, METHODS, NEEDED, OPTIONS, SOLVE
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.chains.along import Along, laid_out
 from qvr_core.semantics.scope.environment import StepContext
@@ -22,10 +23,6 @@ from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Literal,
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader
 from qvr_core.syntax.tree.names import Span
 
-METHODS = {"rk45": "adaptive, of orders 5 and 4 (Dormand and Prince)", "rk4": "of order 4, in steps of one length"}
-"""What each is, the default first."""
-CONTROL = ("rtol", "atol", "max_steps")
-OPTIONS = ("start", "at", "method", "steps", *CONTROL)
 MOST_STEPS, MOST_TRIED = 10_000, 1_000_000
 """Between two times: each of the first is a turn of a loop, whose states are kept for the gradient; the others are how
 many an adaptive method tries, unless an option says less."""
@@ -37,8 +34,8 @@ def solve_call(tree: Arith, ctx: StepContext) -> ArithCall | None:
     """The call of `solve` that is the whole right side of a step; a `solve` of the file's own is another."""
     while isinstance(tree, ParenArith):
         tree = tree.inner
-    own = isinstance(tree, ArithCall) and (ctx.scope.lookup("solve") is not None or ctx.find("solve") is not None)
-    return tree if isinstance(tree, ArithCall) and tree.func.text == "solve" and not own else None
+    own = isinstance(tree, ArithCall) and (ctx.scope.lookup(SOLVE) is not None or ctx.find(SOLVE) is not None)
+    return tree if isinstance(tree, ArithCall) and tree.func.text == SOLVE and not own else None
 
 
 def check_solve(call: ArithCall, along: Along, ctx: StepContext) -> Expr:
@@ -57,9 +54,9 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
     for name, arg in keyed.items():
         if name not in OPTIONS:
             return wrong(f"`solve` has no option `{name}`; it has {', '.join(OPTIONS)}", arg.span)
-    missing = [name for name in ("start", "at") if name not in keyed]
+    missing = [name for name in NEEDED if name not in keyed]
     if missing or len(given) < 2:
-        return wrong("`solve` is called as `solve(f, z0, …, start=…, at=…)`", call.func.span)
+        return wrong(f"`solve` is called as `{CALL}`", call.func.span)
     function = given[0]
     entry = ctx.scope.lookup(function.name.text) if isinstance(function, Variable) else None
     if not isinstance(function, Variable) or not isinstance(entry, FunctionEntry):
