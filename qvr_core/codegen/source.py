@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from qvr_core.codegen.blocks import WIDE, Phase, crossing, phases
 from qvr_core.codegen.intrinsics import BLOCK
 from qvr_core.codegen.loops import (
     TURN,
@@ -30,7 +29,8 @@ from qvr_core.codegen.loops import (
     fused,
     loads,
 )
-from qvr_core.codegen.pointwise import WRITTEN
+from qvr_core.codegen.scalar_operations import WRITTEN
+from qvr_core.codegen.vector_blocks import WIDE, Phase, crossing, phases
 
 NAME = "log_density"
 STARTS = {"+": "0.0", "*": "1.0", "max": "-math.inf", "min": "math.inf"}

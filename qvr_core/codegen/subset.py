@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from qvr_core.codegen.definitions import Definition
 from qvr_core.codegen.kinds import NOTHING, Kind, Value, literal, types_of
-from qvr_core.codegen.lines import Lines
+from qvr_core.codegen.llvm_text import Lines
 from qvr_core.codegen.statements import Functions
 
 WRITTEN_OUT = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.full"}'

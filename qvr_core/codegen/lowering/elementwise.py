@@ -8,7 +8,7 @@ from collections.abc import Callable
 from qvr_core.arrays.graph import BINARY, CASTS, COMPARISONS, LOGICAL, UNARY, Array
 from qvr_core.codegen.loops import Call, Expression, Index, Linear, Literal, Value
 from qvr_core.codegen.lowering.lowering import Lowering, lowers
-from qvr_core.codegen.pointwise import call, power
+from qvr_core.codegen.scalar_operations import call, power
 
 Made = Callable[..., Expression]
 

@@ -22,7 +22,7 @@ from qvr_core.codegen.loops import (
 )
 from qvr_core.codegen.lowering.lowering import Lowering, NoLoops, lowers, strided, viewed
 from qvr_core.codegen.lowering.reductions import reduce
-from qvr_core.codegen.pointwise import call
+from qvr_core.codegen.scalar_operations import call
 
 MOST_ROWS = 150
 """Of a matrix; LAPACK is faster with larger ones."""

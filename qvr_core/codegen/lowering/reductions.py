@@ -9,7 +9,7 @@ from qvr_core.arrays.graph import Array
 from qvr_core.codegen.loops import Call, Expression, Index, Linear, Literal, Piece, Value
 from qvr_core.codegen.lowering.elementwise import broadcast
 from qvr_core.codegen.lowering.lowering import Lowering, NoLoops, lowers, viewed
-from qvr_core.codegen.pointwise import call
+from qvr_core.codegen.scalar_operations import call
 
 MOST_PRODUCTS = 2_000_000
 """Multiplications of one matrix product; larger ones are better done by a library."""

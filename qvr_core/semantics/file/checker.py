@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from qvr_core.semantics.file import file_rules
 from qvr_core.semantics.file.algebras import Algebras
-from qvr_core.semantics.file.circles import Circles
 from qvr_core.semantics.file.contradictions import Contradictions
 from qvr_core.semantics.file.copies import Copies
+from qvr_core.semantics.file.declaration_cycles import Circles
 from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
 from qvr_core.semantics.file.imported import Imports, NoImports, Statements, Within
 from qvr_core.semantics.file.open_sets import KnownSet, is_open

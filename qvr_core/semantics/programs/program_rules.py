@@ -12,7 +12,7 @@ from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import candidates, closest, distance, letters
-from qvr_core.semantics.programs import step_circles
+from qvr_core.semantics.programs import step_cycles
 from qvr_core.semantics.programs.step_results import Block, StepResult
 from qvr_core.semantics.programs.undeclared.index_names import (
     Lines,
@@ -226,11 +226,11 @@ def _too_early(free: FreeName, later: Binding, inner: bool, lines: Lines, scope:
     else:
         where, fixes = "only further down", _move_up(free, later, lines)
         if (circle := _circle(free, later, lines)) is not None:
-            where, fixes = f"{where}: {step_circles.advice(circle)}", step_circles.fixes(circle)
+            where, fixes = f"{where}: {step_cycles.advice(circle)}", step_cycles.fixes(circle)
     scope.report(USED_BEFORE_BOUND, f"`{free.name}` is bound {where}", free.origin, related, fixes)
 
 
-def _circle(free: FreeName, later: Binding, lines: Lines) -> step_circles.Circle | None:
+def _circle(free: FreeName, later: Binding, lines: Lines) -> step_cycles.Circle | None:
     """The steps that read one another, where moving one above the other would only turn the mistake round."""
     user, binder = lines.holding(free.origin.unit), lines.holding(later.origin.unit)
     return None if user is None or binder is None else lines.reads.circle(user, binder)

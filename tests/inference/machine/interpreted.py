@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.codegen.blocks import WIDE
 from qvr_core.codegen.build import names
 from qvr_core.codegen.source import Text
+from qvr_core.codegen.vector_blocks import WIDE
 
 Array = NDArray[Any]
 

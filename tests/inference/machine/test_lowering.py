@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.models import MODELS
-from qvr_core.codegen import blocks, source
+from qvr_core.codegen import source, vector_blocks
 from qvr_core.dsl import loads
 from qvr_core.inference.machine.density import NotCompiled, machine_density, text_of
 from qvr_core.inference.mcmc.potential import potential_of
@@ -169,7 +169,7 @@ OPERATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in one loop, or in blocks that do not divide them."""
     if request.param == "in blocks":
-        monkeypatch.setattr(blocks, "FEWEST_ROWS", 2)
+        monkeypatch.setattr(vector_blocks, "FEWEST_ROWS", 2)
         monkeypatch.setattr(source, "BLOCK", 5)
 
 
@@ -196,7 +196,7 @@ def test_a_nest_that_wants_too_much_of_the_stack_stays_whole(monkeypatch: pytest
     function = Function(lambda x: F.softplus(weights @ x), 12)
     q = np.random.default_rng(0).standard_normal(12)
     assert "lane" in text_of(function)[0].source
-    monkeypatch.setattr(blocks, "MOST_LANES", 0)
+    monkeypatch.setattr(vector_blocks, "MOST_LANES", 0)
     text, _ = text_of(function)
     assert "lane" not in text.source
     np.testing.assert_allclose(interpreted(text, 12)(q)[1], function.value_and_grad(q)[1], rtol=1e-11)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.arithmetic.labels import listed_labels
-from qvr_core.semantics.programs.step_circles import StepReads
+from qvr_core.semantics.programs.step_cycles import StepReads
 from qvr_core.semantics.programs.step_results import Block
 from qvr_core.semantics.scope.environment import Binding, FreeName
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from qvr_core.codegen.loops import Buffer, Call, Expression, Linear, Load, Nest, Statement
-from qvr_core.codegen.pointwise import WRITTEN
+from qvr_core.codegen.scalar_operations import WRITTEN
 from qvr_core.operations.operation import ITSELF, ONE_BY_ONE
 from qvr_core.operations.table import NODES
 
