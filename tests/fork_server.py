@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Iterator
 from io import TextIOWrapper
 from typing import Any, NoReturn
@@ -62,6 +63,9 @@ def serve(kind: str, descriptor: int, door: int) -> None:
     LOADING[kind]()
     threads = os.listdir("/proc/self/task")
     assert len(threads) == 1, f"{len(threads)} threads: what was imported has started some"
+    # What torch takes apart as an interpreter ends, 0.05 s a fork, is this process's: a fork ends what it began itself.
+    for end in list(weakref.finalize._registry):  # pyright: ignore
+        end.atexit = False
     gc.collect()
     gc.freeze()
     messages, callers = socket.socket(fileno=descriptor), socket.socket(fileno=door)

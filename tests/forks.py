@@ -38,7 +38,7 @@ LAUNCHERS = ("qvr_core.runs.client.launch", "torch.distributed.run")
 COMMANDS = "commands"
 EDITORS = "qvr_lsp.server"
 """The language server, whose forks come from a process of their own."""
-SCRIPTS = ("tests.runs.fit.step_of_a_team", "tests.runs.fit.killed_chains")
+SCRIPTS = ("tests.runs.fit.step_of_a_team", "tests.runs.fit.killed_chains", "tests.script")
 READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH", "MPL")
 """How the names begin of what an interpreter, or a library as it is imported, reads from the environment."""
 GIVEN_ANEW = ("PYTHONUNBUFFERED", "PYTHONSAFEPATH", "OMP_NUM_THREADS", "TORCHINDUCTOR_CACHE_DIR")

@@ -16,7 +16,7 @@ def test_the_page_runs_and_prints_what_it_shows() -> None:
     blocks = re.findall(r"<!-- run -->\n```python\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == PAGE.count("```python") >= 5
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks)],
+        [sys.executable, "-m", "tests.script", "\n".join(blocks)],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,

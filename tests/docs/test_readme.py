@@ -36,7 +36,7 @@ def test_the_tour_works_as_written(checkout: Path) -> None:
     """In one piece: what it does last is done with the runs that it made first."""
     environment = {**os.environ, "PATH": shell_path(), "COLUMNS": "160"}
     for status, language, code in TOUR:
-        command = ["bash", "-euc", code] if language == "sh" else [sys.executable, "-c", code]
+        command = ["bash", "-euc", code] if language == "sh" else [sys.executable, "-m", "tests.script", code]
         done = subprocess.run(
             command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=2 * HANG, check=False
         )
