@@ -10,7 +10,6 @@ a client starts, a page, a folder of examples.  What every test stands on select
 
 from __future__ import annotations
 
-import ast
 import functools
 import os
 import re
@@ -19,7 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scripts.import_graph import ROOT, imported, module_name
+from scripts.import_graph import ROOT, module_name, source
 
 PACKAGES = ("qvr", "qvr_core", "qvr_lsp", "scripts", "benchmarks", "tests")
 EVERYTHING = (
@@ -159,17 +158,17 @@ def files() -> frozenset[Path]:
 @functools.cache
 def at_once(package: Path) -> frozenset[Path]:
     """What a package imports when it is imported itself."""
-    lines = {node.lineno for node in ast.parse(package.read_text(encoding="utf-8")).body}
-    return frozenset(found for line, name in imported(package) if line in lines for found in _file_of(name))
+    read = source(package)
+    return frozenset(found for line, name in read.imports if line in read.statements for found in _file_of(name))
 
 
 @functools.cache
 def uses(path: Path) -> frozenset[Path]:
     """What a file imports anywhere, or names as a module."""
     own = module_name(path)
-    found = {file for _, name in imported(path) for file in _file_of(name)}
+    found = {file for _, name in source(path).imports for file in _file_of(name)}
     # The name of a module in a string: what is started by `-m`, or imported when it is asked for.
-    named = {name for text in literals(path) for name in MODULE.findall(text)}
+    named = {name for text in source(path).literals for name in MODULE.findall(text)}
     if _name(path) in FORKING:
         named = {name for name in named if not name.startswith("qvr_lsp.")}
     # A command line, written out or in a page whose commands a shell runs.
@@ -190,18 +189,9 @@ def _file_of(name: str) -> Iterator[Path]:
 
 
 @functools.cache
-def literals(path: Path) -> frozenset[str]:
-    """The strings of a file, but for what documents it."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    written = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in documents)
-    return frozenset(node.value for node in written if isinstance(node.value, str))
-
-
-@functools.cache
 def strings(path: Path) -> frozenset[str]:
     """The words of those strings, and the strings themselves."""
-    return frozenset(word for text in literals(path) for word in (text, *re.split(r"[\s/:`'\"]+", text)) if word)
+    return frozenset(word for text in source(path).literals for word in (text, *re.split(r"[\s/:`'\"]+", text)) if word)
 
 
 if __name__ == "__main__":

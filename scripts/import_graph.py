@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,18 +23,50 @@ def sources(package: str) -> list[Path]:
     return sorted(base.rglob("*.py")) + ([single] if single.exists() else [])
 
 
-def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Every absolute name a file imports anywhere, with its line. `from a import b` gives `a.b`."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a file says of other files."""
+
+    imports: tuple[tuple[int, str], ...]
+    """Every absolute name that it imports anywhere, with its line. `from a import b` gives `a.b`."""
+    literals: frozenset[str]
+    """Its strings, but for what documents it."""
+    statements: frozenset[int]
+    """The lines where those of the module itself begin."""
+
+
+@functools.cache
+def source(path: Path) -> Source:
+    """A file is read and looked through once."""
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package.pop()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+    imports: list[tuple[int, str]] = []
+    literals: set[str] = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
         match node:
             case ast.Import(names=names):
-                yield from ((node.lineno, alias.name) for alias in names)
+                imports += [(node.lineno, alias.name) for alias in names]
             case ast.ImportFrom(module=module, names=names, level=level):
                 base = package[: len(package) - level + 1] if level else []
                 prefix = [*base, *(module.split(".") if module else [])]
-                yield from ((node.lineno, ".".join([*prefix, alias.name])) for alias in names)
-            case _:
+                imports += [(node.lineno, ".".join([*prefix, alias.name])) for alias in names]
+            case ast.Constant(value=str(value)):
+                literals.add(value)
+            case ast.Expr(value=ast.Constant()):
                 pass
+            case _:
+                for part in vars(node).values():
+                    if isinstance(part, ast.AST):
+                        pending.append(part)
+                    elif isinstance(part, list):
+                        pending += [each for each in part if isinstance(each, ast.AST)]
+    return Source(tuple(sorted(imports)), frozenset(literals), frozenset(node.lineno for node in tree.body))
+
+
+def imported(path: Path) -> tuple[tuple[int, str], ...]:
+    """Every absolute name a file imports anywhere, with its line."""
+    return source(path).imports
