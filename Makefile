@@ -35,7 +35,8 @@ system:
 	else echo "note: the program 'dot' is missing: install the package 'graphviz' to get SVG and PNG diagrams. Going on without it." >&2; \
 	fi
 
-DEFAULT_TESTS := -m "not statistical and not e2e and not slow and not targets" -n 2 --dist worksteal
+# Which tests a plain `pytest` selects, pyproject.toml says.
+DEFAULT_TESTS := -n 2 --dist worksteal
 
 test: setup ## run the tests, but for the statistical ones, the long replays and those with a real editor
 	$(PY) -m pytest $(DEFAULT_TESTS)
