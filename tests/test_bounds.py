@@ -22,6 +22,8 @@ PROCESSOR_SECONDS, MEMORY = 10, 1 << 30
 HEAD = (
     "object X : Real 4\nobject F : FinSet 3\nmorphism x0 : X -> X [role=linear]\nmorphism f0 : F -> F ~ Categorical\n"
 )
+# what is read once: the grammar, and the library, whose names are looked through for one that is not known
+FIRST = HEAD + "let y = x0 >> x1\nprogram p : X -> X\n    sample y <- Normal(sine(z), 1.0)\n    return y\n"
 PROGRAM = "program p : X -> X\n    sample y <- Normal(0.0, 1.0)\n"
 
 
@@ -95,6 +97,7 @@ def ask(text):
             to_json(graph, lambda origin: None)
     return len(found), found[0].code.name if found else ""
 
+ask(json.loads(sys.stdin.readline()))
 for line in sys.stdin:
     reading, writing = os.pipe()
     child = os.fork()
@@ -138,6 +141,7 @@ def answers() -> Iterator[Answers]:
             assert count >= 0, code
             return count, code
 
+        print(json.dumps(FIRST), file=to, flush=True)
         yield answered
         to.close()
 

@@ -97,13 +97,6 @@ def test_numbers_are_labelled_and_helpers_are_left_out(kind: str) -> None:
     assert {one for one in labels(kind, "--vars", "z,b_*") if "[" in one or one[0] == "b"} >= {"z[north]", "b_x"}
 
 
-def test_every_kind_is_written() -> None:
-    for kind in ("pairs", "energy", "loo", "ppc", "series"):
-        drawn = qvr("plot", "p", kind)
-        assert drawn.exit_code == 0 and f"wrote {kind}.png" in drawn.output, text(drawn)
-        assert Path(f"{kind}.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_the_mean_and_the_interval_stand_below_a_density() -> None:
     row = qvr("summary", "last", "--vars", "b_x", "--format", "csv").output.splitlines()[1].split(",")
     mean, low, high = (f"{float(one):.3g}" for one in (row[1], row[3], row[5]))
@@ -170,17 +163,22 @@ def test_without_the_extra_the_command_that_brings_it_is_said(monkeypatch: pytes
 PROBE = """
 import sys
 from qvr_core.cli import app
-for kind in ("posterior", "ppc", "loo", "series"):
-    app(["plot", "last", kind, "-o", f"probe_{kind}.png"], standalone_mode=False)
-app(["plot", "last", "loo", "--pit", "-o", "probe_pit.png"], standalone_mode=False)
+for kind in ("pairs", "energy", "loo", "ppc", "series"):
+    app(["plot", "p", kind], standalone_mode=False)
+app(["plot", "p", "posterior", "--vars", "b_x", "-o", "one.svg"], standalone_mode=False)
+app(["plot", "p", "loo", "--pit", "-o", "pit.svg"], standalone_mode=False)
 sys.exit("torch" in sys.modules)
 """
 
 
 @pytest.mark.process
-def test_pictures_load_no_torch() -> None:
+def test_every_kind_is_written_and_loads_no_torch() -> None:
     done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    for kind in ("pairs", "energy", "loo", "ppc", "series"):
+        assert f"wrote {kind}.png" in done.stdout + done.stderr
+        assert Path(f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("one.svg").exists() and Path("pit.svg").exists()
 
 
 def test_a_legend_hides_nothing_and_one_far_draw_flattens_nothing(folder: Path) -> None:

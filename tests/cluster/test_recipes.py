@@ -25,7 +25,7 @@ from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "many-machines.md").read_text()
-SHORT = " --warmup 60 --samples 40"
+SHORT = " --warmup 20 --samples 10"
 TOML = """\
 [run.radon]
 data = "csv:radon.csv"

@@ -59,7 +59,7 @@ WARMUP, SAMPLES, EVERY = 30, 24, 7
 TOTAL = WARMUP + SAMPLES
 SHORT: dict[str, Any] = {
     "algorithm": "nuts", "data": "synthetic", "rows": 6, "warmup": WARMUP, "samples": SAMPLES, "chains": 2,
-    "max_tree_depth": 3, "threads": 1, "checkpoint_steps": EVERY,
+    "max_tree_depth": 2, "threads": 1, "checkpoint_steps": EVERY,
 }  # fmt: skip
 
 

@@ -195,7 +195,7 @@ def drawn(folder: Path, model: str, *more: str) -> str:
     (folder / "m.qvr").write_text(model)
     (folder / "y.csv").write_text(Y)
     command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--chains", "4", "--threads", "1",
-               "--max-tree-depth", "4", "--warmup", "40", "--samples", "30", *more]  # fmt: skip
+               "--max-tree-depth", "3", "--warmup", "16", "--samples", "8", *more]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 0, done.stderr
     output = folder / "draws.csv"
@@ -223,7 +223,7 @@ def test_draws_do_not_depend_on_the_number_of_processes(
         np.loadtxt(drawn(tmp_path / name, model, *more, *how).splitlines(), delimiter=",", skiprows=1)
         for name, how in (("one", ()), ("several", ("--nproc", processes)))
     )
-    assert len(one) == 120
+    assert len(one) == 32
     # one process does without torch where it can, whose exponentials are rounded otherwise: the chains are the same
     np.testing.assert_allclose(several, one, rtol=1e-13)
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray
+from typer.testing import CliRunner
 
+from qvr_core.cli import app
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.runs.fit.preparing import chosen_steps
 from qvr_core.runs.fit.stop import Stop
@@ -209,7 +211,7 @@ def test_a_bound_that_is_no_number_names_its_site_without_torch(tmp_path: Path, 
 
 
 def test_parts_of_the_rows_are_fitted_with_torch_where_it_is_there(tmp_path: Path, conjugate: str) -> None:
-    flags = ["--data", "csv:y.csv", "--batch-size", "4", "--learning-rate", "0.05", "--steps", "800"]
+    flags = ["--data", "csv:y.csv", "--batch-size", "4", "--learning-rate", "0.05", "--steps", "400"]
     ends: list[Finished] = []
     for site, engine in ((WATCHING, "plain"), (MISSING, "compiled")):
         events, loaded = fit(tmp_path, site, conjugate, *flags)
@@ -238,10 +240,17 @@ def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) 
         assert done.returncode in (0, 1) and done.stdout and loaded == set(), (command, done.stdout, done.stderr)
 
 
-def test_a_command_that_arrays_cannot_compute_begins_anew_with_torch(tmp_path: Path) -> None:
-    (tmp_path / "p.qvr").write_text(LOOKING)
-    done, loaded = qvr(tmp_path, WATCHING, "calibrate", "p.qvr", "--replicates", "20", "--json")
-    assert done.returncode in (0, 1) and "torch" in loaded
-    assert [row["name"] for row in json.loads(done.stdout)["numbers"]] == ["a"]
+def test_a_command_that_arrays_cannot_compute_begins_anew_with_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "p.qvr").write_text(LOOKING.replace("observe y", "observe y[i : FinSet 4]"))
+    (tmp_path / "y.csv").write_text("y\n0.3\n1.2\n-0.7\n2.5\n")
+    monkeypatch.chdir(tmp_path)
+    flags = ["--data", "csv:y.csv", "--warmup", "20", "--samples", "20", "--chains", "1", "--engine", "plain"]
+    drawn = CliRunner().invoke(app, ["run", "nuts", "p.qvr", *flags])
+    assert drawn.exit_code == 0, drawn.output
+    done, loaded = qvr(tmp_path, WATCHING, "cv", "last", "--folds", "2", "--json")
+    assert done.returncode in (0, 1) and "torch" in loaded, done.stderr
+    assert json.loads(done.stdout)["folds"] == 2
     done, _ = qvr(tmp_path, MISSING, "calibrate", "p.qvr", "--replicates", "20")
     assert done.returncode == 1 and "`torch`" in done.stderr
