@@ -81,9 +81,7 @@ async def test_chains_of_parameters_that_have_not_mixed_are_reported_at_the_end(
 
 @pytest.mark.parametrize("engine", ["compiled", "plain"])
 async def test_a_run_names_the_engine_that_was_asked_for(tmp_path: Path, engine: str) -> None:
-    job = make_job(
-        tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=5, samples=5, chains=2, engine=engine
-    )
+    job = make_job(tmp_path, LATENTS, algorithm="nuts", data="synthetic", warmup=5, samples=5, chains=2, engine=engine)
     events, last = await watched(job)
     (begun,) = [event for event in events if isinstance(event, Started)]
     assert isinstance(last, Finished) and last.posterior
