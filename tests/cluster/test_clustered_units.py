@@ -149,3 +149,16 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     assert process.returncode not in (0, -signal.SIGKILL)
     assert "Traceback" not in said, said
     until(lambda: not session_of(process.pid))
+
+
+@pytest.mark.parametrize(("count", "threads"), [(1000, 2), (20, 2), (20, 64), (1, 4), (7, 3)])
+@pytest.mark.parametrize("seconds", [0.03, 1e-9, 5.0])
+def test_units_of_replicates_are_few_and_hold_each_once(count: int, threads: int, seconds: float) -> None:
+    blocks = replicates._Blocks(count)  # pyright: ignore[reportPrivateUsage]
+    first = [*blocks.first(threads)]
+    rest = [*blocks.rest(seconds, threads)]
+    assert [number for unit in (*first, *rest) for number in unit] == list(range(count))
+    assert len(first) <= threads and not [*blocks.rest(seconds, threads)]
+    if (count, threads, seconds) == (1000, 2, 0.03):
+        assert {len(unit) for unit in first} == {3}  # the first of which makes the machine code
+        assert len(rest) == 31  # of about a second

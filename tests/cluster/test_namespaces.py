@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.runs.record.protocol import Finished, Progress, parse_event
+from qvr_core.runs.record.protocol import Failed, Finished, Progress, parse_event
 from tests.cluster.processes import Started, killed
 from tests.cluster.test_clustered_chains import SCHOOLS
 from tests.patience import HANG
 
+ROOT = Path(__file__).resolve().parents[2]
 HERE, THERE = "10.77.41.1", "10.77.41.2"
 
 
@@ -83,3 +84,46 @@ def test_chains_on_two_machines(machines: tuple[Machine, Machine], tmp_path: Pat
     assert isinstance(parse_event(plain.stdout.splitlines()[-1]), Finished)
     assert (first / "posterior.nc").read_bytes() == (second_run / "posterior.nc").read_bytes()
     assert cluster.address == f"tcp://{HERE}:{cluster.address.rpartition(':')[2]}"
+
+
+def test_chains_of_a_scheduler_that_is_lost_go_on_with_that_of_another_machine(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    """Radon in sixteen chains: begun on one machine's cluster, whose scheduler is killed, and ended on the other's."""
+    for file in (ROOT / "examples" / "statistics").glob("radon*"):
+        shutil.copy(file, tmp_path)
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts"]
+    asked = ["radon.qvr", "--chains", "16", "--warmup", "150", "--samples", "150", "--checkpoint-steps", "20",
+             "--data", "csv:radon.csv", "--data", "County=csv:radon_counties.csv", "--json"]  # fmt: skip
+    # there as well: what is started here is a fork with torch, whose predictions come from another generator
+    alone = [*machines[0].inside, *command, *asked]
+    subprocess.run(alone, cwd=tmp_path, capture_output=True, check=True, timeout=HANG)
+    clusters: list[Started] = []
+    try:
+        for number, (machine, address) in enumerate(zip(machines, (HERE, THERE), strict=True)):
+            folder = tmp_path / f"cluster-{number}"
+            folder.mkdir()
+            clusters.append(cluster := Started(folder, address, machine.inside))
+            cluster.start_scheduler()
+            for _ in range(2):
+                cluster.start_worker(in_front=machine.inside)
+        first, second = clusters
+        with subprocess.Popen(
+            [*alone, "--cluster", first.address],
+            cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            told = iter(process.stdout)
+            next(line for line in told if isinstance(parse_event(line), Progress))
+            assert first.scheduler is not None
+            killed(first.scheduler)
+            last = parse_event([*told][-1])
+        assert isinstance(last, Failed) and "scheduler" in last.message
+        plain, broken = sorted((tmp_path / ".qvr" / "runs").iterdir())
+        again = [*machines[1].inside, *command, "--resume", broken.name, "--cluster", second.address, "--json"]
+        done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=HANG)
+        assert isinstance(parse_event(done.stdout.splitlines()[-1]), Finished)
+    finally:
+        for cluster in clusters:
+            cluster.end()
+    assert (plain / "posterior.nc").read_bytes() == (broken / "posterior.nc").read_bytes()

@@ -27,6 +27,8 @@ SECONDS = 1.0
 """That a unit takes about."""
 EACH = 4
 """Units of each worker at least, so that none waits long for the last."""
+FIRST = 3
+"""Replicates of a worker's first unit: making the machine code is no measure for those that follow."""
 
 
 def on_cluster(
@@ -48,7 +50,7 @@ def on_cluster(
             dealer.send(number, archive, packed({"seeds": seeds[numbers.start : numbers.stop]}, own))
 
         threads = dealer.threads()
-        for numbers in blocks.single(threads):
+        for numbers in blocks.first(threads):
             send(numbers)
         for number, answer in dealer.answers():
             head, draws = answered(answer)
@@ -64,14 +66,16 @@ def on_cluster(
 
 
 class _Blocks:
-    """Which replicates make a unit: at first one for each worker, then as many as the first has shown to be a unit."""
+    """Which replicates make a unit: at first a few for each worker, then as many as these have shown to be a unit."""
 
     def __init__(self, count: int) -> None:
         self.count, self.next = count, 0
 
-    def single(self, most: int) -> Iterator[range]:
-        for _ in range(min(most, self.count)):
-            yield self._cut(1)
+    def first(self, threads: int) -> Iterator[range]:
+        """The first unit of each worker."""
+        size = max(1, min(FIRST, self.count // (2 * threads)))
+        for _ in range(min(threads, self.count)):
+            yield self._cut(size)
 
     def rest(self, seconds: float, threads: int) -> Iterator[range]:
         """All the others, where a replicate takes so many seconds."""
@@ -100,10 +104,13 @@ class ReplicateUnits:
         if self.replicates is None:
             fixed = {name: value for name, value in self.data.items() if name not in observed}
             self.replicates = Replicates(self.model, fixed, {name: self.data[name] for name in observed})
-        began, seeds = time.perf_counter(), [int(seed) for seed in head["seeds"]]
+        seeds = [int(seed) for seed in head["seeds"]]
+        ends = [time.perf_counter()]
         try:
-            draws = self.replicates.some(observed, seeds)
+            draws = self.replicates.some(observed, seeds, lambda done, of: ends.append(time.perf_counter()))
         except NotCompiled as problem:
             raise UnitFailed(f"a cluster samples replicates as machine code, which these are not: {problem}") from None
-        seconds = (time.perf_counter() - began) / len(seeds)
+        # without the first, for which the machine code is made or looked up
+        begun = 1 if len(seeds) > 1 else 0
+        seconds = (ends[-1] - ends[begun]) / (len(seeds) - begun)
         return packed({"seconds": seconds}, sent_values(draws))
