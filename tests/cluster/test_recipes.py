@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,11 +25,6 @@ from tests.patience import HANG
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "many-machines.md").read_text()
 SHORT = " --warmup 20 --samples 10"
-TOML = """\
-[run.radon]
-data = "csv:radon.csv"
-tables = { County = "csv:radon_counties.csv" }
-"""
 
 
 def blocks(heading: str) -> list[str]:
@@ -43,10 +37,11 @@ def blocks(heading: str) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for file in (ROOT / "examples" / "statistics").glob("radon*"):
-        shutil.copy(file, tmp_path)
-    (tmp_path / "qvr.toml").write_text(TOML)
-    return tmp_path
+    """The folder that the page makes."""
+    made, entered = re.findall(r"^    (.*)$", PAGE.partition("## Work on a cluster")[0], re.MULTILINE)
+    shell(made, tmp_path)
+    assert entered.startswith("cd ")
+    return tmp_path / entered.removeprefix("cd ")
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
