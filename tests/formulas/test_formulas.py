@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from qvr_core.cli import app
 from qvr_core.data.formula.centring import informative
 from qvr_core.data.formula.columns import Column
+from qvr_core.data.formula.smooths import SPLINE
 from tests.formulas import table
 
 WHOLE = 95
@@ -139,3 +140,30 @@ def test_data_are_informative_where_their_errors_are_an_eighth_of_their_sd() -> 
     assert not informative(column, np.repeat([19.0, 20.0, 21.0, 20.0], 25), trials, offset)
     assert not informative(column, far / 40, np.ones(100), offset), "few trials tell little"
     assert informative(column, np.full(100, 20.0), trials, np.repeat([-9.0, 0.0, 4.0, 12.0], 25))
+
+
+def test_a_smooth_curve_goes_on_straight_beyond_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cubic splines whose weights are the places of their knots give each number itself (Marsden's identity)."""
+    x = [-4.0, 0.0, 0.3, 5.5, 6.9, 7.0, 7.5, 30.0]  # knots from -1 to 8, data from 0 to 7
+    (tmp_path / "d.csv").write_text("\n".join(["x,y", *(f"{one},{one}" for one in x)]), encoding="utf-8")
+    (tmp_path / "curve.qvr").write_text(
+        f"""object Row : FinSet _
+object Knot : FinSet 10
+
+{SPLINE}
+program curve : Row -> Row [keep=[f]]
+    data x, y : Row
+    sample level <- Normal(0.0, 1.0)
+    let f[i : Row] = level + sum((k - 1.0) * spline(x[i] + 1.0, 8.0, k) for k : Knot)
+    observe y[i : Row] <- Normal(f[i], 1.0)
+    return f
+""",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    asked = ["sample", "curve.qvr", "--prior", "--data", "csv:d.csv", "--draws", "10", "-o", "drawn.csv"]
+    ran = CliRunner().invoke(app, asked)
+    assert ran.exit_code == 0, ran.output
+    with open("drawn.csv", encoding="utf-8") as file:
+        drawn = {row["name"]: float(row["mean"]) for row in csv.DictReader(file)}
+    assert [drawn[f"f[{at}]"] - drawn["level"] for at in range(len(x))] == pytest.approx(x, abs=1e-9)

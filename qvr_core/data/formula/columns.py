@@ -39,6 +39,9 @@ OWN = (
     "dispersion",
     "logits",
     "bump",
+    "bump_slope",
+    "in_data",
+    "spline",
     "ar",
     "model",
 )

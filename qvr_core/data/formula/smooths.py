@@ -12,9 +12,14 @@ from qvr_core.data.formula.problems import LeftOut
 from qvr_core.data.formula.scale import Place
 from qvr_core.data.formula.syntax import Call, Name, Node, number, written
 
-BUMP = """\
-# A cubic B-spline: a bump over four steps, one in each direction of its knot and one more.
+SPLINE = """\
+# A cubic B-spline: a bump over four steps, one in each direction of its knot and one more; and its slope.
 def bump(u) = (relu(2.0 - abs(u))^3 - 4.0 * relu(1.0 - abs(u))^3) / 6.0
+def bump_slope(u) = sign(u) * (2.0 * relu(1.0 - abs(u))^2 - 0.5 * relu(2.0 - abs(u))^2)
+
+# The spline of knot k, u in steps from the first knot: where data lie its bump, beyond them a straight line.
+def in_data(u, last) = clamp(u, min=1.0, max=last)
+def spline(u, last, k) = bump(in_data(u, last) - k) + (u - in_data(u, last)) * bump_slope(in_data(u, last) - k)
 """
 WAVES = 20
 
@@ -56,16 +61,17 @@ def _label(inner: Node, into: Place) -> str:
 
 
 def _knots(name: str, there: str, low: float, high: float, many: int, into: Place) -> tuple[str, str]:
-    """The set of `many` evenly spread bumps over a range, and the bump of knot k at the row."""
+    """The set of `many` evenly spread splines over a range, and that of knot k at the row: bumps alone are 0 beyond the
+    data, and a curve that falls to its mean there predicts what nobody means."""
     k = into.text.letters[-1]
     knots = into.text.free("".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Knot")
     into.text.objects[knots] = f"object {knots} : FinSet {many}"
-    if BUMP not in into.text.defined:
-        into.text.defined.append(BUMP)
+    if SPLINE not in into.text.defined:
+        into.text.defined.append(SPLINE)
     step = (high - low) / (many - 3)
     first = low - step
     less = f"{there} - {exact(first)}" if first >= 0 else f"{there} + {exact(-first)}"
-    return knots, f"bump(({less}) / {exact(step)} - {k})"
+    return knots, f"spline(({less}) / {exact(step)}, {exact(float(many - 2))}, {k})"
 
 
 def _spline(node: Call, inner: Node, into: Place) -> str:
