@@ -22,6 +22,9 @@ BUDGET = 20_000_000
 """Numbers that a comparison may make: a large density is compared at fewer positions."""
 TOLERANCE = 1e-9
 """Largest difference of a value, relative to the larger of 1 and the number."""
+OVERFLOWING = 1e150
+"""Of a value from here on, which no chain goes to, the derivative may be no number though nothing is wrong: the power
+of a Weibull, say, at a position that is ten of its standard deviations off."""
 STEP = 1e-3
 """Of a difference; from four values on a line comes the fifth-order rule, from two of them a coarser one that says how
 far it can be trusted."""
@@ -43,7 +46,8 @@ def disagreement(
     """What differs, as the end of a sentence; None where nothing does.
 
     `start` (D,) is where the positions lie around, `work` the numbers that one evaluation of `plain` makes, `most` how
-    many of them are looked at.  Where the density is no finite number both must be none, and the gradient is nobody's.
+    many of them are looked at.  Where the density is no finite number both must be none, and the gradient is nobody's;
+    nor is it where the density is `OVERFLOWING`.
     One that is `adaptive` has values with jumps, and its gradient is that of its pieces: it is compared with `slopes`
     (N, D), where there is somebody else who derives, or with differences that may be coarse.
     """
@@ -60,7 +64,7 @@ def disagreement(
         value, gradient = made(here)
         if not _close(value, wanted[0]):
             return f"its value differs from that of the plain density ({value!r}, {float(wanted[0])!r})"
-        if np.isfinite(value):
+        if abs(value) < OVERFLOWING:
             if not np.isfinite(gradient).all():
                 return "its gradient is not finite where the density is"
             if slopes is not None:
