@@ -18,6 +18,9 @@ from qvr_core.runs.figures.refitted import Refits, asked_by, cross_validations, 
 from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunDirectory
 
+Observed = Mapping[str, NDArray[np.float32]]
+"""What a run observed, by the name of the step."""
+
 
 @dataclass(frozen=True)
 class Ranked:
@@ -49,7 +52,7 @@ class Ranking:
 
 def ranking(runs: Sequence[RunDirectory]) -> Ranking:
     """Runs by predictive accuracy on the data that they were fitted to.  Raises `DamagedFile`, OSError."""
-    found: dict[str, tuple[Loo, NDArray[np.float32]]] = {}
+    found: dict[str, tuple[Loo, Observed]] = {}
     for run in runs:
         read = _read(run)
         if read is None:
@@ -63,8 +66,8 @@ def ranking(runs: Sequence[RunDirectory]) -> Ranking:
     return ranked({name: loo for name, (loo, _) in found.items()})
 
 
-def _read(run: RunDirectory) -> tuple[Loo, NDArray[np.float32]] | None:
-    """The LOO of a run, and what it observed, whatever the program calls it."""
+def _read(run: RunDirectory) -> tuple[Loo, Observed] | None:
+    """The LOO of a run, and what it observed."""
     if not run.posterior.exists():
         return None
     run.check_posterior()
@@ -73,10 +76,10 @@ def _read(run: RunDirectory) -> tuple[Loo, NDArray[np.float32]] | None:
     return None if loo is None else (with_refits(loo, run, asked_by(run)), _observed(tree))
 
 
-def _observed(tree: Tree) -> NDArray[np.float32]:
-    values = [value.to_numpy().astype(np.float64).ravel() for value in tree["observed_data"].data_vars.values()]
+def _observed(tree: Tree) -> Observed:
     # data read in single precision are the same data
-    return np.concatenate(values).astype(np.float32)
+    values = tree["observed_data"].data_vars.items()
+    return {name: value.to_numpy().astype(np.float64).ravel().astype(np.float32) for name, value in values}
 
 
 def ranked(found: dict[str, Loo]) -> Ranking:
@@ -147,11 +150,21 @@ def _other_data(runs: Sequence[RunDirectory]) -> str | None:
     return _apart(seen)
 
 
-def _apart(seen: Mapping[str, NDArray[np.float32]]) -> str | None:
+def _apart(seen: Mapping[str, Observed]) -> str | None:
+    """Which runs observed other data.  One may observe a predictor besides, whose missing cells it fills in; else the
+    data are the same whatever the programs call them."""
     first, *others = seen.items()
     for name, observed in others:
-        if not np.array_equal(observed, first[1], equal_nan=True):
-            return f"{first[0]} and {name} observed different data, or in another order"
+        shared = first[1].keys() & observed.keys()
+        if shared not in (first[1].keys(), observed.keys()):
+            one, other = (np.concatenate(list(each.values())) for each in (first[1], observed))
+            same = np.array_equal(one, other, equal_nan=True)
+            differing = ""
+        else:
+            unlike = sorted(one for one in shared if not np.array_equal(first[1][one], observed[one], equal_nan=True))
+            same, differing = not unlike, f" of {_quoted(unlike)}" if unlike else ""
+        if not same:
+            return f"{first[0]} and {name} observed different data{differing}, or in another order"
     return None
 
 

@@ -114,6 +114,39 @@ def test_the_command_ranks_and_shows_what_differs(tmp_path: Path, monkeypatch: p
     assert not list((tmp_path / ".qvr").glob(".deleted*"))
 
 
+NESTED = """\
+object Row : FinSet _
+program m : Row -> Row
+    data y, x : Row
+    observe x[i : Row] <- Normal(0.0, 1.0) [missing=impute]
+    sample b <- Normal(0.0, 1.0)
+    observe y[i : Row] <- Normal(b * x[i], 1.0)
+    return y
+"""
+
+
+def test_a_program_with_one_more_predictor_is_compared_though_its_gaps_are_filled_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "with.qvr").write_text(NESTED)
+    without = NESTED.replace("y, x", "y").replace("b * x[i]", "b")
+    (tmp_path / "without.qvr").write_text("".join(line for line in without.splitlines(True) if "observe x" not in line))
+    rows = [f"{2.0 * x + 0.1},{'' if x == 0.5 else x}" for x in np.linspace(-2.0, 2.0, 25)]
+    (tmp_path / "d.csv").write_text("\n".join(["y,x", *rows]) + "\n")
+    (tmp_path / "e.csv").write_text("\n".join(["y,x", *rows[1:], rows[0]]) + "\n")
+    qvr = CliRunner().invoke
+    for program, data in (("with", "d"), ("without", "d"), ("without", "e")):
+        given = ["--data", f"csv:{data}.csv", "--warmup", "200", "--samples", "250"]
+        ran = qvr(app, ["run", "nuts", f"{program}.qvr", *given])
+        assert ran.exit_code == 0, ran.output
+    larger, smaller, shuffled = sorted(path.name for path in (tmp_path / ".qvr" / "runs").iterdir())
+    for order in ((larger, smaller), (smaller, larger)):
+        found = json.loads(qvr(app, ["runs", "compare", *order, "--json"]).stdout)
+        assert [one["run"] for one in found["elpd"]] == [larger, smaller]
+    assert "observed different data of `y`" in qvr(app, ["runs", "compare", larger, shuffled]).output
+
+
 def test_a_point_has_no_leave_one_out_and_what_no_latent_moves_has_its_density() -> None:
     same = np.full((2, 100, 3), -1.5)
     groups = {
