@@ -70,6 +70,8 @@ def init(
         stop('say what explains what in your table, as --formula "y ~ x + (1 | g)"')
     if formula is not None and data is None:
         stop("a formula is about a table: --data FILE.csv")
+    if data is not None and not data.is_file() and (named := _without_source(data)).is_file():
+        data = named
     if data is not None and not data.is_file():
         stop(f"there is no file {data}")
     existed = folder.exists()
@@ -126,6 +128,12 @@ def _fitting(formula: str, given: Path, table: Path, family: str | None) -> Prog
 def _check_free(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         stop(f"{folder} is there already, and not empty: name another folder", 1)
+
+
+def _without_source(data: Path) -> Path:
+    """The file of a source as other commands take it, `csv:d.csv`."""
+    source, colon, path = str(data).partition(":")
+    return Path(path) if colon and source == "csv" else data
 
 
 def _copy_example(name: str, folder: Path) -> None:

@@ -333,7 +333,7 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
     for key, info in RunConfig.model_fields.items():
         origin = origins[key]
         style = "dim" if origin == "default" else "bold"
-        value = json.dumps(config.model_dump(mode="json")[key])
+        value = json.dumps(config.model_dump(mode="json")[key], ensure_ascii=False)
         table.add_row(key, value, origin, info.description or "", style=style)
     PlainConsole().print(table)
     raise typer.Exit

@@ -116,7 +116,9 @@ def show(
     out.print(f"{job.config.algorithm} of {job.program or 'the export'} in {job.path}", markup=False)
     asked = job.config.model_dump(mode="json", exclude_defaults=True)
     out.print(
-        "settings: " + (", ".join(f"{k} = {json.dumps(v)}" for k, v in asked.items()) or "all by default"), markup=False
+        "settings: "
+        + (", ".join(f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in asked.items()) or "all by default"),
+        markup=False,
     )
     started = next((event for event in reversed(events) if isinstance(event, Started)), None)
     if started is not None:

@@ -7,11 +7,16 @@ import io
 import json
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import typer
 
 from qvr_core.cli.files import stop, write_out
 from qvr_core.runs.record.protocol import PosteriorRow
+
+if TYPE_CHECKING:
+    from qvr_core.runs.record.protocol import Job
+    from qvr_core.runs.record.store import RunDirectory
 
 app = typer.Typer(add_completion=False)
 
@@ -55,7 +60,7 @@ def rows_of(run_id: str, names: str | None) -> tuple[list[PosteriorRow], str]:
         stop(str(problem), 1)
     every = ending.posterior if isinstance(ending, Finished | Cancelled) else ()
     if not every:
-        stop(f"run {run.run_id} is {run.status()} and left no posterior: qvr run nuts FILE", 1)
+        stop(f"run {run.run_id} is {run.status()} and left no posterior: {_what_to_do(run, job)}", 1)
     rows = chosen(every, names, standardised(job) if names is None else ())
     if not rows:
         sites = list(dict.fromkeys(site_of(row.name) for row in every))
@@ -67,6 +72,13 @@ def rows_of(run_id: str, names: str | None) -> tuple[list[PosteriorRow], str]:
 
 def _numbers(row: PosteriorRow) -> tuple[float | None, ...]:
     return row.mean, row.sd, row.q05, row.median, row.q95, row.r_hat, row.ess
+
+
+def _what_to_do(run: RunDirectory, job: Job) -> str:
+    """With a run that has no posterior: a checkpoint is gone on from."""
+    left = any(run.checkpoints.glob("*")) if run.checkpoints.is_dir() else False
+    go_on = left and run.status() != "failed"
+    return f"qvr run {job.config.algorithm} --resume {run.run_id}" if go_on else "qvr run nuts FILE"
 
 
 def cells(row: PosteriorRow) -> list[str]:

@@ -141,6 +141,10 @@ def test_a_table_as_people_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert has in (tmp_path / "study/model.qvr").read_text(encoding="utf-8")
     checked = qvr("check", "study/model.qvr")
     assert checked.exit_code == 0 and "no problems" in checked.output, checked.output
+    again = qvr("init", "again", "--data", "csv:t.csv", "--formula", formula, *family)  # as other commands name it
+    assert again.exit_code == 0, again.output
+    written = [Path(folder, "model.qvr").read_text(encoding="utf-8") for folder in ("study", "again")]
+    assert written[0] == written[1]
 
 
 def test_labels_that_ascend_are_told_in_which_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

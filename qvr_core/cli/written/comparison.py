@@ -76,7 +76,7 @@ def _show(
             out.print(Text(printable(ranked.note), "yellow"), soft_wrap=True)
     table = Table("", *names)
     for key, values in _differing(jobs).items():
-        table.add_row(key, *map(json.dumps, values))
+        table.add_row(key, *(json.dumps(value, ensure_ascii=False) for value in values))
     _versions(table, "program", [job.text for job in jobs])
     _versions(table, "data files", read)
     table.add_section()
@@ -140,7 +140,8 @@ def _results(run: RunDirectory) -> dict[str, str]:
     for event in run.events():
         match event:
             case Started(parameters=parameters):
-                results["parameters"] = f"{parameters:,}"
+                if parameters:  # weights of a network
+                    results["parameters"] = f"{parameters:,}"
             case HeldOut(bits_per_byte=bits):
                 results["held out, bits"] = f"{bits:.4f}"
             case Accuracies(sites=sites):

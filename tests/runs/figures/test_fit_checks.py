@@ -135,6 +135,8 @@ def test_a_run_without_draws_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert ran.exit_code == 2
     shown = CliRunner().invoke(app, ["check-fit"])
     assert shown.exit_code == 1 and "left no posterior to check" in shown.output
+    asked = CliRunner().invoke(app, ["summary"])
+    assert asked.exit_code == 1 and "left no posterior: qvr run nuts FILE" in asked.output
 
 
 def disagreeing(names: dict[str, int]) -> dict[str, Check]:
