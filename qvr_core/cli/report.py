@@ -231,9 +231,9 @@ def _data(run: RunDirectory, job: Job) -> Iterator[str]:
         import numpy as np
 
         from qvr_core.runs.record.netcdf import labels_along, read_netcdf
-        from qvr_core.runs.record.roles import labels_of
+        from qvr_core.runs.record.roles import enumerated, labels_of
 
-        sets = labels_of(job)
+        sets, known = labels_of(job), enumerated(job)
         # names of a set's elements stand with what is drawn for each, where no data are
         tree = read_netcdf(run.posterior, (*DATA, "posterior") if sets else DATA)
     except (ModuleNotFoundError, FileNotFoundError):
@@ -246,7 +246,8 @@ def _data(run: RunDirectory, job: Job) -> Iterator[str]:
             numbers = np.asarray(values.values, np.float64).ravel()
             there = numbers[np.isfinite(numbers)]
             if name in sets and there.size:
-                shown = f'<td colspan="3">{escape(_commonest(there, labels_along(tree, sets[name])))}</td>'
+                labels = labels_along(tree, sets[name]) or known.get(sets[name])
+                shown = f'<td colspan="3">{escape(_commonest(there, labels))}</td>'
             else:
                 figures = (there.min(), there.mean(), there.max()) if there.size else ()
                 shown = "".join(f"<td>{_minus(f'{one:.4g}')}</td>" for one in figures) or "<td></td>" * 3

@@ -22,7 +22,7 @@ from qvr_core.runs.pictures.posteriors import POSTERIORS, posterior
 from qvr_core.runs.pictures.predictions import predictive, series, statistics
 from qvr_core.runs.pictures.stored import Stored
 from qvr_core.runs.record.protocol import Job
-from qvr_core.runs.record.roles import predicted_last, standardised
+from qvr_core.runs.record.roles import enumerated, predicted_last, standardised
 from qvr_core.runs.record.store import RunStore
 from tests.patience import HANG
 
@@ -217,6 +217,7 @@ def test_helpers_are_known_by_the_model() -> None:
     assert not standardised(job(wide))
     read = PROGRAM.replace("u[g[i]], sigma", "z[g[i]], sigma")
     assert not standardised(job(read)), "what the data read is of interest itself"
+    assert enumerated(job(PROGRAM)) == {"Group": ("north", "south")}
 
 
 def test_every_divergence_is_seen(folder: Path) -> None:

@@ -34,13 +34,15 @@ STATISTICS: dict[str, Callable[[Array], Array]] = {
 
 
 def steps_of(stored: Stored, source: str, names: Sequence[str]) -> list[Observed]:
-    """The observed steps that are drawn.  Raises `NoPicture`."""
+    """The observed steps that are drawn: those that are named, else the outcomes, of which no predictor is one that is
+    observed because its missing cells are filled in.  Raises `NoPicture`."""
     found = stored.observed(source)
     if not found:
         what = "prior" if source.startswith("prior") else "posterior"
         raise NoPicture(f"the run stored no draws from the {what} of what the program observes")
-    chosen = [step for step in found if step.name in names] or found
-    return chosen
+    scored = stored.group("log_likelihood").data_vars
+    chosen = [step for step in found if step.name in names]
+    return chosen or [step for step in found if step.name in scored] or found
 
 
 def grouped(stored: Stored, step: Observed, by: str, sets: Mapping[str, str]) -> list[Observed]:

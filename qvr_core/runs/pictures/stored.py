@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
 from qvr_core.runs.figures.loo import called
 from qvr_core.runs.record.netcdf import labels_along, read_netcdf
+from qvr_core.runs.record.roles import enumerated
 from qvr_core.runs.record.store import RunDirectory
 
 Array = NDArray[Any]
@@ -46,12 +47,15 @@ class Stored:
     algorithm: str
     tree: Tree
     names: tuple[str, ...]
+    enumerated: Mapping[str, tuple[str, ...]]
+    """The labels of the sets that the program's text enumerates."""
 
     @classmethod
     def of(cls, run: RunDirectory, names: Sequence[str]) -> Stored:
         """Read a run.  Raises `DamagedFile`, OSError."""
         run.check_posterior()
-        return cls(run.job().config.algorithm, read_netcdf(run.posterior), tuple(names))
+        job = run.job()
+        return cls(job.config.algorithm, read_netcdf(run.posterior), tuple(names), enumerated(job))
 
     def group(self, name: str) -> Dataset:
         """A group; an empty one where the run has none."""
@@ -71,8 +75,8 @@ class Stored:
         return {name: found[name] for name in [one for one in self.names if one in found][:most]}
 
     def labels(self, of: str | None) -> tuple[str, ...] | None:
-        """The labels of a set along which something is stored; None where it has none."""
-        return labels_along(self.tree, of)
+        """The labels of a set along which something is stored, or which the text enumerates; None where it has none."""
+        return labels_along(self.tree, of) or self.enumerated.get(of or "")
 
     def observed(self, source: str) -> list[Observed]:
         """Each observed step that has both data and draws in the group `source`; cells without data are left out."""

@@ -15,6 +15,7 @@ from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import LetModel, SampleModel
+from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps, sites
 
 if TYPE_CHECKING:
@@ -79,6 +80,13 @@ def _before(graph: nx.DiGraph[str], name: str) -> set[str]:
     import networkx as nx
 
     return set(nx.ancestors(graph, name))
+
+
+def enumerated(job: Job) -> dict[str, tuple[str, ...]]:
+    """The labels of the sets that a run's text enumerates, by the name of the set."""
+    found = program_of(job)
+    spaces = {name: held.space.space for name, held in found[0].objects.items()} if found is not None else {}
+    return {name: one.labels for name, one in spaces.items() if isinstance(one, Finite) and one.labels is not None}
 
 
 def labels_of(job: Job) -> dict[str, str]:

@@ -14,6 +14,9 @@ from typer.testing import CliRunner
 from qvr_core.cli import app
 from qvr_core.runs.figures.loo import Loo, loo_of
 from qvr_core.runs.figures.ranking import ranked
+from qvr_core.runs.pictures.predictions import steps_of
+from qvr_core.runs.pictures.stored import Stored
+from qvr_core.runs.record.store import RunStore
 
 MODEL = """\
 object Row : FinSet 6
@@ -144,6 +147,9 @@ def test_a_program_with_one_more_predictor_is_compared_though_its_gaps_are_fille
     for order in ((larger, smaller), (smaller, larger)):
         found = json.loads(qvr(app, ["runs", "compare", *order, "--json"]).stdout)
         assert [one["run"] for one in found["elpd"]] == [larger, smaller]
+    stored = Stored.of(RunStore(tmp_path).open(larger), ())
+    for named, drawn in (((), ["y"]), (("x",), ["x"])):  # a predictor is no outcome to look at
+        assert [step.name for step in steps_of(stored, "posterior_predictive", named)] == drawn
     assert "observed different data of `y`" in qvr(app, ["runs", "compare", larger, shuffled]).output
 
 
