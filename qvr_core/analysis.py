@@ -20,7 +20,7 @@ from qvr_core.semantics.file.placed_diagnostics import (
     located,
 )
 from qvr_core.semantics.modules.elsewhere import Elsewhere
-from qvr_core.semantics.modules.links import Changes, Links
+from qvr_core.semantics.modules.linking import Changes, Links
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import location_of, shown
 from qvr_core.semantics.modules.table import Library, NoLibrary

@@ -24,7 +24,7 @@ from qvr_core.runtime.arrows.repetition import RepeatArrow
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose
 from qvr_core.runtime.build.build_tensors import tensor_arrow
-from qvr_core.runtime.build.compositions import algebra_named
+from qvr_core.runtime.build.declared_algebras import algebra_named
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from qvr_core.runtime.loops.loop import Loop
 from qvr_core.runtime.loops.plain import evaluate, plain_loop
-from qvr_core.runtime.loops.recorded import recorded_backward, recorded_run
 from qvr_core.runtime.loops.run import LoopRun, filled, gradients
 from qvr_core.runtime.loops.tape import LinearOp, outs_of
+from qvr_core.runtime.loops.torch_operators import recorded_backward, recorded_run
 from qvr_core.runtime.values.indices import in_transform, recording
 
 

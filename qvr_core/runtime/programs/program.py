@@ -37,9 +37,9 @@ from qvr_core.runtime.values.cells import Cell, with_rows
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem, SequenceTooLong
 from qvr_core.runtime.values.layout import Where, parts, regroup
 from qvr_core.runtime.values.leaves import adopt
-from qvr_core.runtime.values.misfits import misfit
 from qvr_core.runtime.values.padding import padded
 from qvr_core.runtime.values.precision import computing_in, precision
+from qvr_core.runtime.values.torch_errors import misfit
 from qvr_core.semantics.types.deterministic import predicted
 from qvr_core.semantics.types.model.arrows import Arrow, Density, Sort
 from qvr_core.semantics.types.model.programs import Program

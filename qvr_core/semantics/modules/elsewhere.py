@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qvr_core.semantics.file.declaration_sites import placed_site
-from qvr_core.semantics.modules.linked import LOW, Linked
-from qvr_core.semantics.modules.links import Links
+from qvr_core.semantics.modules.linked_statement import LOW, Linked
+from qvr_core.semantics.modules.linking import Links
 from qvr_core.semantics.types.diagnostics import Origin, Place
 from qvr_core.syntax.placing import statement_uid
 from qvr_core.syntax.source import Range
