@@ -186,7 +186,8 @@ def check_free(
                 one, (now, origin) = data[free.name], known[free.name]
                 if not check_uses(free.name, one.type, one.origin, now, origin, scope):
                     contradicted.add(free.name)
-    _check_typos([datum for datum in data.values() if not datum.declared and "." not in datum.name], bound, scope)
+    undeclared = [datum for datum in data.values() if not datum.declared and "." not in datum.name]
+    _check_typos(undeclared, bound, any(datum.declared for datum in data.values()), scope)
     return tuple(data.values())
 
 
@@ -267,17 +268,19 @@ MOST_COMPARED = 400_000
 """Pairs of a data and a bound name; a program with more gets no spellings."""
 
 
-def _check_typos(data: Sequence[DataName], bound: Bound, scope: Scope) -> None:
+def _check_typos(data: Sequence[DataName], bound: Bound, stray: bool, scope: Scope) -> None:
+    """Data names that look like bound ones; `stray` ones are not declared where others are."""
     names = [(name, letters(name)) for name in (*bound.names, *bound.inner) if name]
     for datum in data if len(data) * len(names) <= MOST_COMPARED else ():
         own = letters(datum.name)
         # one edit changes at most two letters
-        _check_typo(datum, [name for name, its in names if (its ^ own).bit_count() <= 4], bound, scope)
+        near = [name for name, its in names if (its ^ own).bit_count() <= 4]
+        _check_typo(datum, near, bound, stray, scope)
 
 
-def _check_typo(datum: DataName, names: Sequence[str], bound: Bound, scope: Scope) -> None:
+def _check_typo(datum: DataName, names: Sequence[str], bound: Bound, stray: bool, scope: Scope) -> None:
     for name in names:
-        if looks_like(datum.name, name):
+        if looks_like(datum.name, name, stray=stray):
             binding = bound.names.get(name) or bound.inner[name]
             message = f"`{datum.name}` is data that the program must be given; did you mean `{name}`?"
             related = (Related(f"`{name}` is bound here", binding.origin),)
@@ -286,18 +289,19 @@ def _check_typo(datum: DataName, names: Sequence[str], bound: Bound, scope: Scop
             return
 
 
-def looks_like(data: str, bound: str) -> bool:
+def looks_like(data: str, bound: str, *, stray: bool = False) -> bool:
     """True where a data name is probably a bound one misspelt: 4 letters or more at distance 1, 6 or more at 2, 3 where
-    neighbours have changed places; not pairs that differ only in digits or in one `_` part."""
+    neighbours have changed places; not pairs that differ only in digits or in one `_` part, unless the name is a
+    `stray` one, not declared where others are, and that part is a long one or has a letter more."""
     if len(data) == len(bound) == 3:
         return sorted(data) == sorted(bound) and data.isalpha() and distance(data, bound, 1) == 1
     if abs(len(data) - len(bound)) > 2 or len(data) < 4:
         return False
-    return _near(data, bound)
+    return _near(data, bound, stray)
 
 
 @lru_cache(maxsize=65536)
-def _near(data: str, bound: str) -> bool:
+def _near(data: str, bound: str, stray: bool) -> bool:
     shorter = min(len(data), len(bound))
     limit = 2 if shorter >= 6 else 1
     if shorter < 4 or distance(data, bound, limit) > limit:
@@ -307,8 +311,15 @@ def _near(data: str, bound: str) -> bool:
         return False
     left, right = data.split("_"), bound.split("_")
     if len(left) == len(right) > 1:
-        return sum(a != b for a, b in zip(left, right, strict=True)) != 1
+        apart = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+        return len(apart) != 1 or (stray and _misspelt_part(*apart[0]))
     return not (abs(len(left) - len(right)) == 1 and _one_part_more(left, right))
+
+
+def _misspelt_part(one: str, other: str) -> bool:
+    """Whether two parts of names are one word: `age` and `sex`, `a` and `b` are not."""
+    least = min(len(one), len(other))
+    return distance(one, other, 1) == 1 and (least >= 4 or (least >= 2 and len(one) != len(other)))
 
 
 def _one_part_more(left: Sequence[str], right: Sequence[str]) -> bool:
