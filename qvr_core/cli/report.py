@@ -122,10 +122,6 @@ def _checks(job: Job, ending: Finished) -> Iterator[str]:
     yield "</ul>\n"
 
 
-def _minus(number: str) -> str:
-    return number.replace("-", "−")
-
-
 def _marked(text: str) -> str:
     """A sentence, what stands in backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
@@ -133,7 +129,7 @@ def _marked(text: str) -> str:
 
 def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
     from qvr_core.cli.summary import HEADS, cells
-    from qvr_core.cli.written.drawings import density
+    from qvr_core.cli.written.drawings import density, minus
 
     drawn = {one.name: one.density for site in (summary.sites if summary else ()) for one in site.elements}
     yield "<h2>Posterior</h2>\n"
@@ -145,7 +141,7 @@ def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[st
     for row in rows[:MOST_ROWS]:
         of = drawn.get(row.name)
         picture = density(of, row.q05, row.q95, row.name) if of is not None else ""
-        numbers = "".join(f"<td>{escape(_minus(cell))}</td>" for cell in cells(row))
+        numbers = "".join(f"<td>{escape(minus(cell))}</td>" for cell in cells(row))
         yield f"<tr><td>{escape(row.name)}</td>{numbers}<td>{picture}</td></tr>\n"
     yield "</tbody></table></div>\n"
 
@@ -168,6 +164,8 @@ def _predictions(summary: Summary | None, *, prior: bool) -> Iterator[str]:
 
 def _loo(run: RunDirectory) -> Iterator[str]:
     """Predictive accuracy, where the run kept a log likelihood and numpy is there to weigh it."""
+    from qvr_core.cli.written.drawings import minus
+
     try:
         from qvr_core.runs.figures.ranking import ranking
     except ModuleNotFoundError:
@@ -176,7 +174,7 @@ def _loo(run: RunDirectory) -> Iterator[str]:
     yield "<h2>Predictive accuracy (PSIS-LOO)</h2>\n"
     for one in found.rows:
         bad = f"; Pareto k above {one.good:.2f} at {one.bad} of them" if one.bad else ""
-        yield f"<p>elpd {_minus(f'{one.elpd:.1f}')} ± {one.se:.1f}, effective parameters {one.parameters:.1f}, "
+        yield f"<p>elpd {minus(f'{one.elpd:.1f}')} ± {one.se:.1f}, effective parameters {one.parameters:.1f}, "
         yield f"{one.observations:,} observations{bad}</p>\n"
     if found.note and not found.rows:
         yield f'<p class="soft">{escape(found.note)}</p>\n'
@@ -223,6 +221,7 @@ def _command(job: Job) -> Iterator[str]:
 def _data(run: RunDirectory, job: Job) -> Iterator[str]:
     """Where data are from; of each thing that the program read, how many numbers there are, and where they lie, or
     which label is the commonest."""
+    from qvr_core.cli.written.drawings import minus
     from qvr_core.runs.record.protocol import Started
 
     said = next((event.data for event in run.events() if isinstance(event, Started)), "")
@@ -250,7 +249,7 @@ def _data(run: RunDirectory, job: Job) -> Iterator[str]:
                 shown = f'<td colspan="3">{escape(_commonest(there, labels))}</td>'
             else:
                 figures = (there.min(), there.mean(), there.max()) if there.size else ()
-                shown = "".join(f"<td>{_minus(f'{one:.4g}')}</td>" for one in figures) or "<td></td>" * 3
+                shown = "".join(f"<td>{minus(f'{one:.4g}')}</td>" for one in figures) or "<td></td>" * 3
             over = f" over {escape(' · '.join(values.dims))}" if values.dims else ""
             missing = numbers.size - there.size
             yield f"<tr><td>{escape(name)}</td><td>{numbers.size:,}{over}</td><td>{missing:,}</td>{shown}</tr>\n"

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.typed_engine import from_numpy, listed
 from qvr_core.data.binding import check_names, tensor_of
+from qvr_core.data.cached import cache_key, written
 from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.needs import Needs
 from qvr_core.data.tables.columns import Columns, by_name, no_rows
@@ -74,23 +75,15 @@ def records(path: str, source: str, needs: Needs, names: Mapping[str, str], fold
     """The records of a table, made in `folder` unless they stand there already.  Raises `DataProblem`."""
     wanted = needs.all
     files = parquet_files(path) if source == "parquet" else [path]
-    states = [(name, os.stat(name)) for name in files]
-    read = [(os.path.abspath(name), state.st_size, state.st_mtime_ns) for name, state in states]
-    key = json.dumps([read, dict(names), list(map(str, wanted))])
-    target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.records"
+    target = folder / f"{cache_key(files, [dict(names), list(map(str, wanted))])}.records"
     layout_file = target.with_suffix(".json")
     if (kept := _copied_before(target, layout_file)) is not None:
         return Records(target, *kept, needs)
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+    with written(target) as partial:
         layout, whole, digest = _copy(_chunks(path, source), needs, names, partial)
         if layout is None:
             raise no_rows(path)
         layout_file.write_text(json.dumps([_described(layout), sorted(whole), digest]))
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
     return Records(target, layout, whole, needs)
 
 

@@ -189,7 +189,7 @@ class _Reader:
 
     def _read(self, name: str, exprs: Iterable[Expr], elements: str = ALL) -> None:
         for expr in exprs:
-            for source, lag, gathered in _reads(expr, frozenset()):
+            for source, lag, gathered in _places_read(expr, frozenset()):
                 self._edge(source, name, lag, elements, gathered)
 
     def _declared(self, step: LetModel | ScoreModel | SampleModel, names: Iterable[str]) -> None:
@@ -239,7 +239,7 @@ def _plates_of(kind: ValueType) -> tuple[str, ...]:
 
 def reads(step: StepModel, model: Model, names: Container[str]) -> set[str]:
     """What a step reads of `names`: where its edges in the graph come from, without a graph."""
-    read = {name for expr in values(step) for name, _, _ in _reads(expr, frozenset())}
+    read = {name for expr in values(step) for name, _, _ in _places_read(expr, frozenset())}
     return {name for name in (*read, *_variables(step, model, names, set())) if name in names}
 
 
@@ -261,7 +261,7 @@ def _variables(node: StepModel | Arrow | Program, model: Model, known: Container
                 yield from _variables(model.programs[name], model, known, seen)
 
 
-def _reads(expr: Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]]:
+def _places_read(expr: Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]]:
     """The names that an expression reads, how many elements earlier, and whether it chooses the elements; `hidden` are
     its own variables."""
     match expr:
@@ -276,20 +276,20 @@ def _reads(expr: Expr, hidden: frozenset[str]) -> Iterator[tuple[str, int, bool]
             back, inner = 0, expr
             while isinstance(inner, Window):
                 back, inner = back + inner.shift, inner.base
-            for name, lag, gathered in _reads(inner, hidden):
+            for name, lag, gathered in _places_read(inner, hidden):
                 yield name, lag + back, gathered
         case Index(base=base, indices=indices):
-            yield from ((name, lag, True) for name, lag, _ in _reads(base, hidden))
+            yield from ((name, lag, True) for name, lag, _ in _places_read(base, hidden))
             for index in indices:
-                yield from _reads(index, hidden)
+                yield from _places_read(index, hidden)
         case FactorTable(indices=indices):
             for part in operands(expr):
-                yield from _reads(part, hidden | {name for name, _ in indices})
+                yield from _places_read(part, hidden | {name for name, _ in indices})
         case Solve(names=names):
             for part in operands(expr):
-                yield from _reads(part, hidden | set(names))
+                yield from _places_read(part, hidden | set(names))
         case Function(parameter=parameter, body=body):
-            yield from _reads(body, hidden | {parameter})
+            yield from _places_read(body, hidden | {parameter})
         case _:
             for part in operands(expr):
-                yield from _reads(part, hidden)
+                yield from _places_read(part, hidden)

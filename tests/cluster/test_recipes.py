@@ -21,6 +21,7 @@ from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunStore
 from tests.cluster.processes import session_of, until
 from tests.patience import HANG
+from tests.runs.fit.test_together import MODEL
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "many-machines.md").read_text()
@@ -137,22 +138,8 @@ def test_slurm(folder: Path) -> None:
     equal_to_plain(folder)
 
 
-LANGUAGE = """\
-object Token : FinSet 256
-object Embedded : Real 8
-morphism embed : Token -> Embedded [role=embed]
-morphism head : Embedded -> Token [role=kernel, hidden_dim=16] ~ Categorical
-let context = embed >> mean_over_time
-program bag_of_bytes : Token -> Token
-    sample h <- context
-    observe next_token : Token <- head(h)
-    return next_token
-export bag_of_bytes
-"""
-
-
 def test_a_fit_shared_by_processes(folder: Path) -> None:
-    (folder / "model.qvr").write_text(LANGUAGE)
+    (folder / "model.qvr").write_text(MODEL)
     (folder / "book.txt").write_text("the quick brown fox jumps over the lazy dog; " * 400)
     (block,) = blocks("One machine")
     network, parts, chains = (line.replace("--nproc 4", "--nproc 2") for line in block.splitlines())

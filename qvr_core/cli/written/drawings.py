@@ -91,7 +91,12 @@ def against_data(of: Predictive, band: Band, source: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+    return minus(f"{value:.3g}")
+
+
+def minus(number: str) -> str:
+    """A number as people read it, with a minus and no hyphen."""
+    return number.replace("-", "−")
 
 
 def _svg(width: float, height: float, body: str, label: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,11 +59,6 @@ class ParquetTable:
                     path=part.path,
                     remedy="Give all files of the folder the same columns",
                 )
-
-    def state(self) -> list[tuple[str, int, int]]:
-        """Absolute path, bytes and time of the last change in ns of every file."""
-        found = [(part.path, os.stat(part.path)) for part in self.parts]
-        return [(os.path.abspath(path), state.st_size, state.st_mtime_ns) for path, state in found]
 
     def stretches(self, rows: int) -> Iterator[tuple[Part, int, int]]:
         """All rows in their order, at most so many of one file at a time: (file, the first of its rows, how many)."""

@@ -78,11 +78,12 @@ class BlockRows:
 
     def spread(self, count: int) -> Tensor:
         """Numbers of `count` rows from all of the table, out of a few blocks."""
-        chosen = np.linspace(0, len(self._blocks) - 1, min(LOOKED_INTO, len(self._blocks))).round().astype(np.int64)
+        spaced = np.linspace(0, len(self._blocks) - 1, min(LOOKED_INTO, len(self._blocks))).round().astype(np.int64)
+        chosen = list(dict.fromkeys(spaced.tolist()))
         found: list[int] = []
-        for at, block in enumerate(dict.fromkeys(chosen.tolist())):
+        for at, block in enumerate(chosen):
             rows = int(self.starts[block + 1] - self.starts[block])
-            here = (count * (at + 1)) // len(set(chosen.tolist())) - (count * at) // len(set(chosen.tolist()))
+            here = (count * (at + 1)) // len(chosen) - (count * at) // len(chosen)
             found += [int(self.starts[block] + place * rows // max(here, 1)) for place in range(here)]
         return arrays.tensor(found, dtype=arrays.int64)
 

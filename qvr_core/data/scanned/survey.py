@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from qvr_core.data.cached import cache_key, written
 from qvr_core.data.file_sources import plain
 from qvr_core.data.needs import Need
 from qvr_core.data.problems import DataProblem
@@ -160,34 +160,31 @@ def _check_labels(need: Need, plan: Plan, survey: Survey) -> None:
 
 def survey_of(plan: Plan, folder: Path) -> Survey:
     """The same from `folder`, where it stands there.  Raises `DataProblem` where something does not fit."""
-    asked: list[Any] = [plan.table.state(), plan.columns, plan.identity, plan.rows, list(map(str, plan.needs))]
-    asked.append([plan.sources.first, list(map(str, plan.others)), sorted(map(str, plan.sources.columns.items()))])
-    others = [(name, source.path, os.stat(source.path)) for name, source in sorted(plan.sources.named.items())]
-    asked.append([(name, path, state.st_size, state.st_mtime_ns) for name, path, state in others])
-    key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-    target = folder / f"{key[:24]}.survey.json"
-    if (kept := _kept(target)) is not None:
-        return kept
+    others = sorted(plan.sources.named.items())
+    files = [*(part.path for part in plan.table.parts), *(source.path for _, source in others)]
+    wanted = [plan.columns, plan.identity, plan.rows, list(map(str, plan.needs)), [name for name, _ in others]]
+    wanted += [plan.sources.first, list(map(str, plan.others)), sorted(map(str, plan.sources.columns.items()))]
+    target = folder / f"{cache_key(files, wanted)}.survey.json"
+    if (found := _looked_through_before(target)) is not None:
+        return found
     found, problems = looked_through(plan)
     if problems:
         raise problems[0]
     content = [{name: list(labels) for name, labels in found.labels.items()}, sorted(found.missing)]
-    text = json.dumps(content)
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(json.dumps([hashlib.sha256(text.encode()).hexdigest(), content]))
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with written(target) as partial:
+        partial.write_text(json.dumps([_digest(content), content]))
     return found
 
 
-def _kept(target: Path) -> Survey | None:
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _looked_through_before(target: Path) -> Survey | None:
     """What was found before; None where there is nothing, or not what was written."""
     try:
         digest, content = json.loads(target.read_text())
-        if hashlib.sha256(json.dumps(content).encode()).hexdigest() != digest:
+        if _digest(content) != digest:
             return None
         labels, lacking = content
         return Survey({name: tuple(found) for name, found in labels.items()}, frozenset(lacking))

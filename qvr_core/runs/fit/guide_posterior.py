@@ -42,8 +42,11 @@ def guide_posterior(
     """
     config, model = prepared.job.config, prepared.model if parts is None else parts.model
     train = prepared.train if parts is None else parts
-    # a prediction may read any row
-    rows = arrays.arange(train.rows if model.predicted and parts is None else 1 if parts is None else parts.size)
+    if parts is not None:
+        count = parts.size
+    else:
+        count = train.rows if model.predicted else 1  # a prediction may read any row
+    rows = arrays.arange(count)
     whole = not isinstance(train, Records | Parts)
     with arrays.random.fork_rng(), arrays.no_grad():
         arrays.manual_seed(config.seed)
