@@ -237,6 +237,7 @@ _TAKES = {
     "positive": "a number above 0",
     "fraction": "a number from 0 to below 1",
     "count": "a whole number from 1",
+    "natural": "a whole number from 0",
     "flag": "`true` or `false`",
 }
 

@@ -45,16 +45,17 @@ syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky d
 syntax keyword qvrBuiltin contained cumulative_trapezoid bspline hsgp eye zeros ones zeros_like ones_like full_like arange
 syntax keyword qvrBuiltin contained linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff size numel detach
 syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit true_divide
-syntax keyword qvrRole contained kernel embed linear norm dropout attention position latent observed discretize
-syntax keyword qvrOption contained role scale param_source hidden_dim prior tie bias replicate rank init p once heads causal
-syntax keyword qvrOption contained dropout max_length bins total components low high over iid_over via mask weight at
-syntax keyword qvrOption contained noncentred sum_to_zero lengths auxiliary right_censored left_censored interval
-syntax keyword qvrOption contained truncate_lower truncate_upper missing reduction effects keep guide rest semiring start
-syntax keyword qvrOption contained depth tolerance max_iterations
+syntax keyword qvrRole contained kernel embed linear conv pool norm batch_norm dropout attention position latent observed
+syntax keyword qvrRole contained discretize
+syntax keyword qvrOption contained role scale param_source hidden_dim prior tie bias replicate rank init kernel stride
+syntax keyword qvrOption contained padding reduce momentum p once heads causal dropout max_length bins total components low
+syntax keyword qvrOption contained high over iid_over via mask weight at noncentred sum_to_zero lengths auxiliary
+syntax keyword qvrOption contained right_censored left_censored interval truncate_lower truncate_upper missing reduction
+syntax keyword qvrOption contained effects keep guide rest semiring start depth tolerance max_iterations
 syntax keyword qvrCallOption contained emit direction init
 syntax keyword qvrCallValue contained all last final forward backward learned zeros
-syntax keyword qvrOptionValue contained mlp linear default xavier zeros auto normal logsumexp Sample Score Marginal Pure LogProb
-syntax keyword qvrOptionValue contained Viterbi Boolean Counting true false
+syntax keyword qvrOptionValue contained mlp linear default xavier zeros max mean auto normal logsumexp Sample Score Marginal Pure
+syntax keyword qvrOptionValue contained LogProb Viterbi Boolean Counting true false
 syntax keyword qvrAttributeKey contained learnable bounded init weight
 syntax keyword qvrComposition contained product_fuzzy boolean lukasiewicz godel tropical max_plus log_prob real probability
 syntax keyword qvrComposition contained counting markov

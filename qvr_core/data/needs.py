@@ -11,7 +11,7 @@ from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.arrows import Attention, Ref, Scan
+from qvr_core.semantics.types.model.arrows import Attention, Conv, Ref, Scan
 from qvr_core.semantics.types.model.expressions import Data
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
@@ -291,13 +291,19 @@ def _latent_plates(steps: tuple[StepModel, ...]) -> frozenset[str]:
 
 
 def reads_both_ways(program: Program, model: Model) -> bool:
-    """True where a position sees what follows it: scans in both directions, or attention that is not causal."""
+    """True where a position sees what follows it: scans in both directions, attention that is not causal, or a
+    convolution."""
     directions: set[bool] = set()
     for node in reachable(program, model):
-        if isinstance(node, Scan):
-            directions.add(node.backward)
-        elif isinstance(node, Attention) and not node.causal:
-            return True
+        match node:
+            case Scan(backward=backward):
+                directions.add(backward)
+            case Attention(causal=False):
+                return True
+            case Conv(domain=Named(space=Seq()), kernel=kernel) if kernel > 1:
+                return True
+            case _:
+                pass
     return len(directions) == 2
 
 

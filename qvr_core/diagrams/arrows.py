@@ -16,7 +16,9 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
+    BatchNorm,
     Compose,
+    Conv,
     Dagger,
     Damaged,
     DropFactors,
@@ -31,6 +33,7 @@ from qvr_core.semantics.types.model.arrows import (
     LinearMap,
     MeanOverTime,
     PartialTrace,
+    Pool,
     Ref,
     Repeat,
     Residual,
@@ -237,6 +240,8 @@ def arrow_detail(arrow: Arrow) -> str:
             return f"{arrow_type(arrow)} ~ {family}"
         case Attention(heads=heads, causal=causal):
             return f"{arrow_type(arrow)}, {heads} heads{', causal' if causal else ''}"
+        case Conv(kernel=kernel) | Pool(kernel=kernel):
+            return f"{arrow_type(arrow)}, window of {kernel}"
         case _:
             return arrow_type(arrow)
 
@@ -250,6 +255,10 @@ def arrow_note(arrow: Arrow) -> str:
             return "rows"
         case LinearMap():
             return "linear"
+        case BatchNorm():
+            return "batch norm"
+        case Pool(reduce=reduce):
+            return f"{reduce} pool"
         case _:
             return type(arrow).__name__.lower()
 

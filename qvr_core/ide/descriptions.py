@@ -22,7 +22,9 @@ from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
+    BatchNorm,
     Compose,
+    Conv,
     Damaged,
     Discretize,
     Dropout,
@@ -33,6 +35,7 @@ from qvr_core.semantics.types.model.arrows import (
     LinearMap,
     Norm,
     Observed,
+    Pool,
     Position,
     Ref,
     Scan,
@@ -47,7 +50,7 @@ from qvr_core.semantics.types.model.steps import (
     PredictModel,
     SampleModel,
 )
-from qvr_core.semantics.types.spaces import Finite, Named, Space, factors_of, item_of
+from qvr_core.semantics.types.spaces import Finite, Named, Space, factors_of, has_seq, item_of
 from qvr_core.semantics.types.type_text import space_text, structure
 from qvr_core.semantics.types.walk import all_steps, arrow_named, parts, sites, walk
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FamilyHeader
@@ -239,8 +242,16 @@ def _kind(arrow: Arrow) -> str:
             return f"{sort}attention · {heads} head{'s' if heads != 1 else ''}{', causal' if causal else ''}"
         case Position(max_length=length):
             return f"{sort}learned positions up to {length}"
+        case Conv(kernel=kernel, stride=stride, padding=padding, bias=bias):
+            moved = "" if has_seq(arrow.domain.space) else f", stride {stride}, padding {padding}"
+            return f"{sort}convolution · window of {kernel}{moved}{'' if bias else ', no bias'}"
+        case Pool(kernel=kernel, stride=stride, padding=padding, reduce=reduce):
+            what = "mean" if reduce == "mean" else "maximum"
+            return f"{sort}{what} of each window of {kernel}, stride {stride}, padding {padding}"
         case Norm():
             return f"{sort}layer norm"
+        case BatchNorm():
+            return f"{sort}batch norm: by the batch in training, else by what it has stored"
         case Dropout(p=p, once=once):
             return f"{sort}dropout of {p:.0%} in training{', once a sequence' if once else ''}"
         case Latent(algebra=algebra, prior=prior):

@@ -94,6 +94,7 @@ def _legal(spec: OptionSpec) -> str:
         "positive": "a number above 0",
         "fraction": "a number from 0 up to but not including 1",
         "count": "a whole number from 1",
+        "natural": "a whole number from 0",
         "flag": "`true` or `false`",
         "prior": "a family with its arguments",
         "arrow": "a table or a linear map by its name, or `transpose(f)` of one",

@@ -19,6 +19,7 @@ from qvr_core.arrays.engine import linalg
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import owners_of, parameters_set
 from qvr_core.inference.torch_compile import compiled, not_compiled
+from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.layout import from_parts, parts
@@ -79,6 +80,10 @@ class CompiledLoss:
         return list(dict.fromkeys(p for p in both if p.requires_grad))
 
     def _compiled(self, tensors: Sequence[Tensor], inputs: int, names: tuple[str, ...]) -> Callable[..., Any] | None:
+        for layer in training_layers((self.model, self.guide)):
+            if layer.reads_batch:
+                not_compiled(f"`{layer.name}` stores statistics of each batch, which a graph cannot")
+                return None
         plain = self._plain(inputs, names)
         state = torch.get_rng_state()
         try:

@@ -37,7 +37,7 @@ from qvr_core.inference.machine.density import NotCompiled, machine_density
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.nonfinite_latents import first_not_finite_at
 from qvr_core.inference.objectives import ELBO, IWAEBound
-from qvr_core.runtime.arrows.dropout import random_layers
+from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 
@@ -69,8 +69,8 @@ class Fitted:
         more than that density at draws of the guide."""
         if any(True for _ in self.model.parameters()):
             raise NotCompiled("its parameters are those of networks", surprising=False)
-        if random_layers((self.model,)):
-            raise NotCompiled("it leaves numbers out at random", surprising=False)
+        if training_layers((self.model,)):
+            raise NotCompiled("it has layers that do something else in training", surprising=False)
         if type(self.objective) not in (ELBO, IWAEBound):
             raise NotCompiled("its objective is one of its own", surprising=False)
         assert isinstance(self.objective, ELBO | IWAEBound)

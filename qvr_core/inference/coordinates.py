@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor, special
-from qvr_core.runtime.arrows.dropout import random_layers
+from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.families.bijectors import Support, constrain, unconstrained_shape
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
 from qvr_core.runtime.programs.program import ProgramModule
@@ -80,7 +80,7 @@ def coordinates(
 
 def _coordinates(model: ProgramModule, observed: Collection[str], innovations: bool, purpose: str) -> list[Coordinate]:
     if purpose == "NUTS":
-        _no_random_layer(model)
+        _no_training_layer(model)
     found: list[Coordinate] = []
     for name, info in model.site_infos().items():
         latent = info.kind == "sample" and name not in observed
@@ -97,11 +97,15 @@ def _coordinates(model: ProgramModule, observed: Collection[str], innovations: b
     return found
 
 
-def _no_random_layer(model: ProgramModule) -> None:
-    for layer in random_layers((model,)):
+def _no_training_layer(model: ProgramModule) -> None:
+    for layer in training_layers((model,)):
+        if layer.reads_batch:
+            problem, without = "normalises by statistics that SVI's training stores", "batch_norm"
+        else:
+            problem, without = "leaves numbers out at random", "dropout"
         raise NoDensity(
-            f"`{layer.name}` leaves numbers out at random, so program `{model.name}` has no one density for NUTS to "
-            "explore; fit it with SVI, or write it without dropout",
+            f"`{layer.name}` {problem}, so program `{model.name}` has no one density for NUTS to explore; fit it with "
+            f"SVI, or write it without {without}",
             site=str(layer.name),
         )
 

@@ -14,7 +14,7 @@ from qvr_core.inference.compiled_loss import CompiledLoss
 from qvr_core.inference.compiled_steps import Choice, CompiledSteps, Engine, Fitted, choose
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.nonfinite import finite, first_non_finite
-from qvr_core.runtime.arrows.dropout import in_training, random_layers
+from qvr_core.runtime.arrows.training import in_training, training_layers
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite, NothingToFit
 
@@ -64,7 +64,7 @@ class SVI:
         self.optim = optim
         self.objective = objective
         self.steps = 0
-        self._random = random_layers((model, guide))
+        self._training = training_layers((model, guide))
         self._compiled = CompiledLoss(model, guide, objective) if compile else None
         self._asked: Engine = engine
         self._data: list[tuple[str, object, int]] | None = None
@@ -81,10 +81,10 @@ class SVI:
         observations = self.model.taken(observations)
         fast = self._fast(x, observations)
         state = torch.get_rng_state()
-        with in_training(self._random):
+        with in_training(self._training):
             value, good = self._slow(x, observations) if fast is None else _loss_and_soundness(fast.advance())
         if not good:
-            with torch.random.fork_rng(devices=[]), in_training(self._random):
+            with torch.random.fork_rng(devices=[]), in_training(self._training, again=True):
                 torch.set_rng_state(state)
                 problem = first_non_finite(self.model, self.guide, x, observations)
             raise self.model.placed(

@@ -118,13 +118,13 @@
 ((word_value (word) @constant.builtin)
   (#any-of? @constant.builtin
 ; words: values of options
-"mlp" "linear" "default" "xavier" "zeros" "auto" "normal" "logsumexp" "Sample" "Score" "Marginal" "Pure" "LogProb" "Viterbi" "Boolean" "Counting" "true" "false"
+"mlp" "linear" "default" "xavier" "zeros" "max" "mean" "auto" "normal" "logsumexp" "Sample" "Score" "Marginal" "Pure" "LogProb" "Viterbi" "Boolean" "Counting" "true" "false"
 ; end
   ))
 ((option . (word) @attribute "=" (word_value (word) @constant.builtin))
   (#eq? @attribute "role")
   (#any-of? @constant.builtin
 ; words: roles
-"kernel" "embed" "linear" "norm" "dropout" "attention" "position" "latent" "observed" "discretize"
+"kernel" "embed" "linear" "conv" "pool" "norm" "batch_norm" "dropout" "attention" "position" "latent" "observed" "discretize"
 ; end
   ))

@@ -79,7 +79,9 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
 ALL_STATEMENTS = (
     "object", "morphism", "let", "program", "export", "def", "family", "import", "composition", "deduction",
 )  # fmt: skip
-ROLES = ("embed", "kernel", "linear", "norm", "attention", "position", "dropout")
+ROLES = (
+    "embed", "kernel", "linear", "norm", "attention", "position", "dropout", "conv", "pool", "batch_norm",
+)  # fmt: skip
 FUNCTIONS = (
     "exp", "log", "sqrt", "sum", "mean", "sigmoid", "where", "log1p", "abs", "square", "softmax", "logit", "tanh",
     "zeros", "ones", "cumsum", "max", "min",

@@ -99,7 +99,10 @@ def fits(given: Space, wanted: Space) -> bool:
 FINITE_SIDES = {
     "embed": (True, False),
     "linear": (False, False),
+    "conv": (False, False),
+    "pool": (False, False),
     "norm": (False, False),
+    "batch_norm": (False, False),
     "dropout": (False, False),
     "attention": (False, False),
     "position": (False, False),
@@ -107,7 +110,7 @@ FINITE_SIDES = {
     "observed": (True, True),
     "discretize": (False, True),
 }
-ONE_SPACE = frozenset(("norm", "dropout", "attention", "position"))
+ONE_SPACE = frozenset(("norm", "batch_norm", "dropout", "attention", "position"))
 
 
 def _is_bounded(space: Space) -> bool:
@@ -123,5 +126,8 @@ def role_joins(role: str, domain: Space | None, codomain: Space | None) -> bool:
     if any(is_finite(side) != finite for side, finite in zip(sides, wanted, strict=True)):
         return False
     if role == "discretize" and not _is_bounded(sides[0]):
+        return False
+    sizes = [len(side.shape) if isinstance(side, Real) else 1 for side in sides]
+    if (role == "pool" and 1 in sizes) or (role in ("conv", "pool") and sizes[0] != sizes[1]):
         return False
     return role not in ONE_SPACE or fits(domain, codomain)

@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.svi import Objective
-from qvr_core.runtime.arrows.dropout import in_training, random_layers
+from qvr_core.runtime.arrows.training import in_training, training_layers
 from qvr_core.runtime.programs.program import ProgramModule
 
 
@@ -22,10 +22,10 @@ class Bound(nn.Module):
         self.model = model
         self.guide = guide
         self.objective = objective
-        self._random = tuple(random_layers((model, guide)))
+        self._training = tuple(training_layers((model, guide)))
 
     def forward(self, x: Any, observations: Any) -> Tensor:
-        with in_training(self._random):
+        with in_training(self._training):
             return self.objective(self.model, self.guide, x, observations)
 
 

@@ -55,7 +55,7 @@ from qvr_core.runs.record.protocol import (
     Progress,
 )
 from qvr_core.runs.record.store import RunDirectory
-from qvr_core.runtime.arrows.dropout import in_training, random_layers
+from qvr_core.runtime.arrows.training import in_training, training_layers
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite, OtherLength
 
@@ -426,7 +426,7 @@ class SviFit:
     def _blamed(self, step: int) -> NonFinite:
         (x, observations), _ = self.batch(step)
         self._seed_noise(step)
-        with in_training(random_layers((self.model, self.guide))):
+        with in_training(training_layers((self.model, self.guide)), again=True):
             return first_non_finite(self.model, self.guide, x, observations)
 
     def _held_out_on_the_way(self) -> Iterator[Event]:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from qvr_core.arrays.choice import VARIABLE, without_torch
-from qvr_core.data.needs import needs_of
+from qvr_core.data.needs import needs_of, reachable
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import main_program
 from qvr_core.semantics.programs.parameter_count import parameter_count
+from qvr_core.semantics.types.model.arrows import Pool
 from qvr_core.semantics.types.model.programs import Program
 
 KEPT = ((-3, 32 * 2**20), (-1, 512 * 2**20))
@@ -79,7 +80,10 @@ def _without_networks(job: Job) -> Program | None:
         return None
     model = analysed(job).model
     program = model.own_programs.get(job.program or main_program(model) or "")
-    return None if program is None or parameter_count(model, program) else program
+    if program is None or parameter_count(model, program):
+        return None
+    # it has no weights, and nobody but torch knows it
+    return None if any(isinstance(node, Pool) for node in reachable(program, model)) else program
 
 
 def require_torch() -> None:

@@ -1,44 +1,14 @@
-"""What is left out at random while SVI trains: role `dropout`, and the weights of attention.
-
-Outside of training both are functions, so that densities, draws and figures are what they are for everybody
-(docs/reference.md#dropout).
-"""
+"""Role `dropout`: numbers that are left out at random while SVI trains (docs/reference.md#dropout)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from math import prod
 
-from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.arrays.engine import functional as F
+from qvr_core.runtime.arrows.training import sequence
 from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.semantics.types.model.arrows import Dropout
-
-
-@dataclass(slots=True)
-class _Sequence:
-    """A sequence that is being gone through: position by position, or all of it as rows of `lead` (B, L)."""
-
-    lead: tuple[int, ...] | None
-    masks: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
-
-
-_sequences: list[_Sequence] = []
-
-
-@contextmanager
-def along_a_sequence(lead: tuple[int, ...] | None = None) -> Generator[None]:
-    """Inside, what is left out `once` is the same at every position.
-
-    `lead` (B, L) where all positions are rows, (B · L, …); None where a cell goes from one to the next.
-    """
-    _sequences.append(_Sequence(lead))
-    try:
-        yield
-    finally:
-        _sequences.pop()
 
 
 class DropoutArrow(ArrowModule):
@@ -63,7 +33,7 @@ class DropoutArrow(ArrowModule):
 
     def _mask(self, x: Tensor) -> Tensor:
         """1 / (1 − p) for what is kept, else 0, in a shape that goes with `x`."""
-        inside = _sequences[-1] if _sequences else None
+        inside = sequence()
         if x.ndim > 2 or inside is None:
             one = x[:, :1] if x.ndim > 2 else x
             return F.dropout(arrays.ones_like(one), self.drop_rate)
@@ -77,22 +47,3 @@ class DropoutArrow(ArrowModule):
 
     def output_like(self, x: Value) -> Value:
         return x
-
-
-def random_layers(modules: Iterable[nn.Module]) -> list[ArrowModule]:
-    """The layers below some modules that leave something out in training."""
-    layers = (layer for module in modules for layer in module.modules())
-    return list({id(one): one for one in layers if isinstance(one, ArrowModule) and one.drop_rate}.values())
-
-
-@contextmanager
-def in_training(layers: Iterable[nn.Module]) -> Generator[None]:
-    """Inside, these layers leave out at random; afterwards they are as before."""
-    before = [(layer, layer.training) for layer in layers]
-    try:
-        for layer, _ in before:
-            layer.training = True
-        yield
-    finally:
-        for layer, was in before:
-            layer.training = was

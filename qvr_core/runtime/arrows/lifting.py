@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.arrows.combinators import no_density_words
-from qvr_core.runtime.arrows.dropout import along_a_sequence
+from qvr_core.runtime.arrows.training import along_a_sequence
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.errors import NoDensity

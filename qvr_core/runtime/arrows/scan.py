@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.runtime.arrows.combinators import no_density_words
-from qvr_core.runtime.arrows.dropout import along_a_sequence
 from qvr_core.runtime.arrows.lifting import flatten_time
+from qvr_core.runtime.arrows.training import along_a_sequence
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.drawing import plus, require_innovations

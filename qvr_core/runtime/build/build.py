@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.arrows.attention import AttentionArrow, PositionArrow
+from qvr_core.runtime.arrows.batch_norm import BatchNormArrow
 from qvr_core.runtime.arrows.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
 from qvr_core.runtime.arrows.compiled_scan import CompiledScan
 from qvr_core.runtime.arrows.discretize import DiscretizeArrow
@@ -23,6 +24,7 @@ from qvr_core.runtime.arrows.parameter_free import IdentityArrow, LastArrow, Mea
 from qvr_core.runtime.arrows.repetition import RepeatArrow
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose
+from qvr_core.runtime.arrows.windows import ConvArrow, PoolArrow
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.declared_algebras import algebra_named
 from qvr_core.runtime.tensors.algebras import Algebra
@@ -34,7 +36,9 @@ from qvr_core.semantics.arrows.own_arrows import OwnArrow
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
+    BatchNorm,
     Compose,
+    Conv,
     Discretize,
     Dropout,
     Embed,
@@ -50,6 +54,7 @@ from qvr_core.semantics.types.model.arrows import (
     MeanOverTime,
     Norm,
     Observed,
+    Pool,
     Position,
     Ref,
     Repeat,
@@ -148,8 +153,14 @@ class Builder:
                 return self._kernel(node)
             case LinearMap():
                 return self._leaf(node.name, with_prior(LinearArrow(node), node))
+            case Conv():
+                return self._leaf(node.name, ConvArrow(node))
+            case Pool():
+                return self._leaf(node.name, PoolArrow(node))
             case Norm():
                 return self._leaf(node.name, NormArrow(node))
+            case BatchNorm():
+                return self._leaf(node.name, BatchNormArrow(node))
             case Dropout():
                 return self._leaf(node.name, DropoutArrow(node))
             case Attention():

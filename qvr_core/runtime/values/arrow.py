@@ -68,7 +68,8 @@ class ArrowModule(Remade):
     `paths` are all noise paths that can occur; `leaves` the modules with parameters below it by full name
     (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.
     A `tabular` arrow has a finite codomain and can list the log-probabilities of all its values (`log_table`).
-    `drop_rate` is the share of numbers that it leaves out at random in training.
+    In training, `drop_rate` is the share of numbers that it leaves out at random, and an arrow that `reads_batch` gives
+    each row what all rows together lead to.
     """
 
     sampled: bool = False
@@ -76,6 +77,8 @@ class ArrowModule(Remade):
     has_density: bool = True
     tabular: bool = False
     drop_rate: float = 0.0
+    reads_batch: bool = False
+    name: str
     paths: tuple[str, ...] = ()
     leaves: Mapping[str, nn.Module] = {}
     domain: Named

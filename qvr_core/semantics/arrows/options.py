@@ -184,6 +184,8 @@ def _number(spec: OptionSpec, value: Number) -> int | float | bool | None:
     match spec.kind:
         case "count":
             return number if isinstance(number, int) and number >= 1 else None
+        case "natural":
+            return number if isinstance(number, int) and number >= 0 else None
         case "positive":
             return float(number) if number > 0 else None
         case "fraction":
@@ -207,6 +209,7 @@ def _wants(spec: OptionSpec) -> str:
         "positive": "a number above 0",
         "fraction": "a number from 0 to below 1",
         "count": "a whole number from 1",
+        "natural": "a whole number from 0",
         "flag": "`true` or `false`",
         "word": f"one of {_words(spec.words)}",
         "arrow": "a table or a linear map by its name, or `transpose(f)` of a linear map",

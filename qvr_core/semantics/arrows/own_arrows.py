@@ -8,7 +8,18 @@ from qvr_core.semantics.arrows.roles.morphisms import of_role
 from qvr_core.semantics.arrows.template_arguments import written_number
 from qvr_core.semantics.scope.inherited import extent_of
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
-from qvr_core.semantics.types.model.arrows import Arrow, Attention, Dropout, Embed, LinearMap, Norm, Position
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    Attention,
+    BatchNorm,
+    Conv,
+    Dropout,
+    Embed,
+    LinearMap,
+    Norm,
+    Pool,
+    Position,
+)
 from qvr_core.semantics.types.program_codes import TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Literal, ParenArith, Variable
@@ -16,10 +27,10 @@ from qvr_core.syntax.tree.declarations import MorphismDecl, Parameter
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.options import Number, Option, Options, String, Value, Word
 
-OWN_ROLES = ("linear", "norm", "dropout", "attention", "position", "embed")
+OWN_ROLES = ("linear", "conv", "pool", "norm", "batch_norm", "dropout", "attention", "position", "embed")
 """The roles that a default may name: deterministic arrows, which need no family."""
 
-OwnArrow = Embed | LinearMap | Norm | Dropout | Attention | Position
+OwnArrow = Embed | LinearMap | Conv | Pool | Norm | BatchNorm | Dropout | Attention | Position
 
 
 def own_arrow(
@@ -108,4 +119,5 @@ def _option(arg: ArithArg, role: Name, numbers: Mapping[str, int | float | None]
 
 
 def _example(role: str) -> str:
-    return {"attention": "heads=4", "position": "max_length=64", "dropout": "p=0.1"}.get(role, "bias=false")
+    examples = {"attention": "heads=4", "position": "max_length=64", "dropout": "p=0.1", "batch_norm": "momentum=0.1"}
+    return "kernel=3" if role in ("conv", "pool") else examples.get(role, "bias=false")

@@ -13,6 +13,8 @@ from qvr_core.semantics.language.family_heads import raw_width
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
+    BatchNorm,
+    Conv,
     Embed,
     Kernel,
     Latent,
@@ -21,7 +23,7 @@ from qvr_core.semantics.types.model.arrows import (
     Position,
     Scan,
 )
-from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Space, factors_of, item_of, width
+from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Real, Space, factors_of, item_of, width
 
 LOOKUP_WIDTH = 16
 """Width of the table in which a finite factor of a mixed domain is looked up."""
@@ -44,6 +46,13 @@ def parameter_shapes(arrow: Arrow) -> Shapes:
             return {"weight": (_elements(arrow.domain.space), _width(arrow.codomain.space))}
         case LinearMap():
             return _linear_map(arrow)
+        case Conv(kernel=kernel, bias=bias):
+            inside, out = channels(arrow.domain.space), channels(arrow.codomain.space)
+            shapes: Shapes = {"weight": (out, inside, *(kernel,) * _axes(arrow.domain.space))}
+            return {**shapes, "bias": (out,)} if bias else shapes
+        case BatchNorm():
+            size = channels(arrow.domain.space)
+            return {"weight": (size,), "bias": (size,)}
         case Norm():
             size = _width(arrow.codomain.space)
             return {"weight": (size,), "bias": (size,)}
@@ -129,6 +138,18 @@ def _product(sizes: Iterable[Dim]) -> int:
 def _width(space: Space) -> int:
     """Numbers in one element, at one position of a sequence."""
     return _size(width(item_of(space)))
+
+
+def channels(space: Space) -> int:
+    """The first of several sizes, or the width where there is one: what a convolution mixes.  Raises `UnknownSize`."""
+    item = item_of(space)
+    return _size(item.shape[0]) if isinstance(item, Real) and len(item.shape) > 1 else _width(space)
+
+
+def _axes(space: Space) -> int:
+    """The axes along which a window moves: those behind the channels, or that of a sequence."""
+    item = item_of(space)
+    return max(len(item.shape) - 1, 1) if isinstance(item, Real) else 1
 
 
 def _size(dim: Dim) -> int:

@@ -8,9 +8,9 @@ from typing import Literal
 from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.syntax.immutable import immutable
 
-ValueKind = Literal["positive", "fraction", "count", "flag", "word", "prior", "arrow"]
-"""positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; flag: true or false;
-prior: a family with its arguments; arrow: a declared morphism, or `transpose` of one."""
+ValueKind = Literal["positive", "fraction", "count", "natural", "flag", "word", "prior", "arrow"]
+"""positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; natural: one from 0;
+flag: true or false; prior: a family with its arguments; arrow: a declared morphism, or `transpose` of one."""
 
 
 @immutable
@@ -49,8 +49,25 @@ _ROLE = OptionSpec(
     "word",
     "kernel",
     "what kind of arrow this is",
-    ("kernel", "embed", "linear", "norm", "dropout", "attention", "position", "latent", "observed", "discretize"),
+    (
+        "kernel",
+        "embed",
+        "linear",
+        "conv",
+        "pool",
+        "norm",
+        "batch_norm",
+        "dropout",
+        "attention",
+        "position",
+        "latent",
+        "observed",
+        "discretize",
+    ),
 )
+
+_WINDOW = "numbers on each side of the window"
+_PADDING = OptionSpec("padding", "natural", 0, "zeros beyond each edge of the domain")
 
 _INIT = OptionSpec(
     "init",
@@ -105,11 +122,42 @@ ROLES: Mapping[str, Role] = {
             "weights",
         ),
         Role(
+            "conv",
+            Sort.DETERMINISTIC,
+            "real of channels by sizes → the same with other sizes; or over a sequence",
+            "a learned linear map of a window, the same wherever the window stands",
+            _options(
+                OptionSpec("kernel", "count", 3, _WINDOW),
+                OptionSpec("stride", "count", 1, "how far the window moves from one place to the next"),
+                _PADDING,
+                OptionSpec("bias", "flag", True, "adds a learned constant to each channel"),
+            ),
+        ),
+        Role(
+            "pool",
+            Sort.DETERMINISTIC,
+            "real of channels by sizes → the same channels with other sizes",
+            "the largest number of a window, or their mean, channel by channel",
+            _options(
+                OptionSpec("kernel", "count", 2, _WINDOW),
+                OptionSpec("stride", "count", None, "how far the window moves; as wide as it is without it"),
+                _PADDING,
+                OptionSpec("reduce", "word", "max", "what is taken of a window", ("max", "mean")),
+            ),
+        ),
+        Role(
             "norm",
             Sort.DETERMINISTIC,
             "real → the same space",
             "layer normalisation with learned gain and bias",
             _options(),
+        ),
+        Role(
+            "batch_norm",
+            Sort.DETERMINISTIC,
+            "real → the same space",
+            "normalises each channel over the batch while SVI trains, by what it has stored of these everywhere else",
+            _options(OptionSpec("momentum", "fraction", 0.1, "share of the newest batch in what is stored")),
         ),
         Role(
             "dropout",

@@ -292,11 +292,16 @@ def multiply(dim: Dim, factor: int) -> Dim:
     return Known(int(dim) * factor, scale(dim.form, factor)) if isinstance(dim, Known) else dim * factor
 
 
+def is_hole(dim: Dim) -> bool:
+    """Whether the text writes no number for a size, which may be solved."""
+    return isinstance(dim, Linear) or (isinstance(dim, Known) and dim.hole)
+
+
 def product_of(dims: tuple[Dim, ...]) -> Dim:
     """|Real a b …|.  Of several holes the product is no linear form: the first one stands for all."""
     if len(dims) == 1:
         return dims[0]
-    holes = [i for i, dim in enumerate(dims) if isinstance(dim, Linear) or (isinstance(dim, Known) and dim.hole)]
+    holes = [i for i, dim in enumerate(dims) if is_hole(dim)]
     if not holes:
         return math.prod(int(dim) for dim in dims if not isinstance(dim, Linear))
     first = dims[holes[0]]

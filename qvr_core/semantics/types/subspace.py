@@ -11,7 +11,6 @@ from qvr_core.semantics.types.spaces import (
     Constrained,
     Dim,
     Finite,
-    Known,
     Linear,
     Product,
     Real,
@@ -19,6 +18,7 @@ from qvr_core.semantics.types.spaces import (
     Space,
     Unknown,
     add,
+    is_hole,
     linear,
     product_of,
     width,
@@ -188,15 +188,11 @@ def _sizes(given: _Run, wanted: _Run) -> list[tuple[Dim, Dim]]:
 
 
 def _axis_by_axis(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
-    if max(sum(map(_is_hole, left)), sum(map(_is_hole, right))) > 1:
+    if max(sum(map(is_hole, left)), sum(map(is_hole, right))) > 1:
         return True
-    known = [(a, b) for a, b in zip(left, right, strict=True) if not (_is_hole(a) or _is_hole(b))]
+    known = [(a, b) for a, b in zip(left, right, strict=True) if not (is_hole(a) or is_hole(b))]
     alike = all(a == b for a, b in known)
     return alike or (len(known) == len(left) and product_of(left) != product_of(right))
-
-
-def _is_hole(dim: Dim) -> bool:
-    return isinstance(dim, Linear) or (isinstance(dim, Known) and dim.hole)
 
 
 def _size(run: _Run) -> int | Linear | None:

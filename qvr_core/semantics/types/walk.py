@@ -14,7 +14,9 @@ from qvr_core.semantics.types.model.arrows import (
     Arrow,
     ArrowBase,
     Attention,
+    BatchNorm,
     Compose,
+    Conv,
     Dagger,
     Damaged,
     Discretize,
@@ -35,6 +37,7 @@ from qvr_core.semantics.types.model.arrows import (
     Norm,
     Observed,
     PartialTrace,
+    Pool,
     Position,
     Ref,
     Repeat,
@@ -110,8 +113,9 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
         case Observed(arrow=inner):
             return () if inner is None else (inner,)
         case (
-            Embed() | Kernel() | LinearMap() | Norm() | Dropout() | Attention() | Position() | Latent()
-            | Discretize() | Instance() | Identity() | Last() | MeanOverTime() | FromData() | Damaged()
+            Embed() | Kernel() | LinearMap() | Conv() | Pool() | Norm() | BatchNorm() | Dropout() | Attention()
+            | Position() | Latent() | Discretize() | Instance() | Identity() | Last() | MeanOverTime() | FromData()
+            | Damaged()
         ):  # fmt: skip
             return ()
 

@@ -135,8 +135,11 @@ def test_draws_have_the_arguments_that_fit() -> None:
 def test_roles_that_join_the_two_spaces_come_first() -> None:
     assert labels(LM + "morphism m : Token -> Hidden [role=$0]\n", 2) == ["embed", "kernel"]
     assert labels(LM + "morphism m : Hidden -> Hidden [role=$0]\n") == [
-        "kernel", "linear", "norm", "attention", "position", "dropout",
+        "kernel", "linear", "norm", "attention", "position", "dropout", "conv", "batch_norm",
     ]  # fmt: skip
+    windows = "morphism m : Real 1 9 9 -> Real 4 CODOMAIN [role=$0]\n"
+    assert labels(LM + windows.replace("CODOMAIN", "7 7")) == ["kernel", "linear", "conv", "pool"]
+    assert labels(LM + windows.replace("CODOMAIN", "63")) == ["kernel", "linear"]
     unit = LM + "object Unit : Real 1 [low=0.0, high=1.0]\n"
     assert "discretize" in labels(unit + "morphism m : Unit -> FinSet 4 [role=$0]\n")
     assert "discretize" not in labels(unit + "morphism m : Hidden -> FinSet 4 [role=$0]\n")

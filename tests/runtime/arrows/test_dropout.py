@@ -10,7 +10,7 @@ from torch import Tensor
 
 from qvr_core import dsl
 from qvr_core.inference import ELBO, MCMC, SVI, AutoDeltaGuide, NUTSKernel
-from qvr_core.runtime.arrows.dropout import in_training, random_layers
+from qvr_core.runtime.arrows.training import in_training, training_layers
 from qvr_core.runtime.values.errors import NoDensity
 
 SOURCE = """
@@ -41,7 +41,7 @@ def _arrow(name: str) -> Any:
 def _trained(name: str, x: Tensor, seed: int = 0) -> Tensor:
     arrow = _arrow(name)
     torch.manual_seed(seed)
-    with in_training(random_layers((arrow,))):
+    with in_training(training_layers((arrow,))):
         return arrow(x)
 
 

@@ -1,4 +1,4 @@
-"""Roles `embed`, `linear`, `norm` and `dropout`: layers that see one element of a sequence alone."""
+"""Roles `embed`, `linear`, `norm`, `batch_norm` and `dropout`: layers that see one element of a sequence alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from qvr_core.semantics.types.codes import (
 )
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
+    BatchNorm,
     Dropout,
     Embed,
     LinearMap,
@@ -71,6 +72,14 @@ def norm(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings,
     domain, codomain = _same_element("norm", decl, domain, codomain, scope)
     return Norm(
         **deterministic(decl, domain, codomain, scope),
+    )
+
+
+def batch_norm(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:
+    domain, codomain = _same_element("batch_norm", decl, domain, codomain, scope)
+    return BatchNorm(
+        **deterministic(decl, domain, codomain, scope),
+        momentum=float(settings.number("momentum") or 0.0),
     )
 
 

@@ -8,8 +8,9 @@ from qvr_core.semantics.arrows.options import read_options
 from qvr_core.semantics.arrows.roles.attention import attention, position
 from qvr_core.semantics.arrows.roles.discretize import discretize
 from qvr_core.semantics.arrows.roles.kernels import kernel
-from qvr_core.semantics.arrows.roles.layers import dropout, embed, linear, norm
+from qvr_core.semantics.arrows.roles.layers import batch_norm, dropout, embed, linear, norm
 from qvr_core.semantics.arrows.roles.tensors import latent, observed
+from qvr_core.semantics.arrows.roles.windows import conv, pool
 from qvr_core.semantics.arrows.roles.wrong_role import Marks, resolve_role
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
@@ -78,7 +79,10 @@ _BUILDERS = {
     "kernel": kernel,
     "embed": embed,
     "linear": linear,
+    "conv": conv,
+    "pool": pool,
     "norm": norm,
+    "batch_norm": batch_norm,
     "dropout": dropout,
     "attention": attention,
     "position": position,

@@ -144,6 +144,37 @@ class LinearMap(ArrowBase):
 
 
 @immutable_by_name
+class Conv(ArrowBase):
+    """The same linear map of each window of `kernel` numbers a side; between sequences it keeps the length."""
+
+    name: str
+    kernel: int
+    stride: int
+    padding: int
+    bias: bool
+
+
+@immutable_by_name
+class Pool(ArrowBase):
+    """The maximum, or with `reduce` 'mean' the mean, of each window of `kernel` numbers a side."""
+
+    name: str
+    kernel: int
+    stride: int
+    padding: int
+    reduce: str
+
+
+@immutable_by_name
+class BatchNorm(ArrowBase):
+    """Gain and bias of each channel, which has mean 0 and variance 1 in its batch; `momentum` is the share of the
+    newest batch in the statistics that are stored."""
+
+    name: str
+    momentum: float
+
+
+@immutable_by_name
 class Norm(ArrowBase):
     """LayerNorm gain and bias."""
 
@@ -359,7 +390,8 @@ class Damaged(ArrowBase):
 
 
 Arrow = (
-    Embed | Kernel | LinearMap | Norm | Dropout | Attention | Position | Latent | Observed | Discretize
+    Embed | Kernel | LinearMap | Conv | Pool | Norm | BatchNorm | Dropout | Attention | Position | Latent | Observed
+    | Discretize
     | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last | MeanOverTime
     | TakeFactor | Dagger | PartialTrace | DropFactors | Freeze | FromData | Damaged
 )  # fmt: skip
