@@ -47,6 +47,7 @@ TOKENS = {
     "BOUNDS": 'alias($._bounds_bracket, "[")',
     "DRAW_EXPR": 'alias($._expression_arrow, "<-")',
     "OPTIONS": 'alias($._options_bracket, "[")',
+    "NAT": "$.name",
     "ATTRIBUTES": 'alias($._attributes_bracket, "#[")',
 }
 """What `lexer.py` makes of a text; the other terminals are their own text."""

@@ -24,6 +24,7 @@ from qvr_core.syntax.pieces import (
     token_span,
 )
 from qvr_core.syntax.tokens import Token
+from qvr_core.syntax.tree.arithmetic import Literal, Unary, Variable
 from qvr_core.syntax.tree.arrows import ArrowArg, ArrowCall, ArrowRef, ComposeExpr, ParenArrow, PostfixExpr, TensorExpr
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
@@ -53,7 +54,18 @@ from qvr_core.syntax.tree.objects import (
     Size,
     SpaceExpr,
 )
-from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Option, Options, String, ValueArg, Word
+from qvr_core.syntax.tree.options import (
+    CallValue,
+    Formula,
+    ListValue,
+    Number,
+    Option,
+    Options,
+    String,
+    Value,
+    ValueArg,
+    Word,
+)
 
 # ---------------------------------------------------------------- statements
 
@@ -190,6 +202,10 @@ def enumeration(children: list[Any], start: int, end: int) -> EnumExpr:
     return EnumExpr(tuple(children), Span(start, end))
 
 
+def bounded_counts(children: list[Any], start: int, end: int) -> SpaceExpr:
+    return SpaceExpr(name(children[0]), (), children[1].options, Span(start, end))
+
+
 def space_of_sizes(children: list[Any], start: int, end: int) -> SpaceExpr:
     kind, *sizes = children
     limits: Options | None = sizes.pop().options if type(sizes[-1]) is Bounds else None
@@ -233,6 +249,24 @@ def options(children: list[Any], start: int, end: int) -> Options:
 
 def bounds(children: list[Any], start: int, end: int) -> Bounds:
     return Bounds(Options(tuple(children[1:]), Span(start, end)))
+
+
+def limit(children: list[Any], start: int, end: int) -> Option:
+    """A bound of a space: a number or a name where it is one, as options of declarations have it."""
+    value = _bound_value(children[1]) if len(children) > 1 else None
+    return Option(children[0], value, Span(start, end))
+
+
+def _bound_value(tree: Any) -> Value:
+    inner = tree.operand if type(tree) is Unary and tree.operator == "-" else tree
+    if type(inner) is Literal:
+        if isinstance(inner.value, str):
+            return String(inner.value, inner.text, inner.span) if inner is tree else Formula(tree, tree.span)
+        text = inner.text if inner is tree else f"-{inner.text}"
+        return Number(inner.value if inner is tree else -inner.value, text, tree.span)
+    if type(tree) is Variable:
+        return Word(tree.name.text, tree.span)
+    return Formula(tree, tree.span)
 
 
 def option(children: list[Any], start: int, end: int) -> Option:
@@ -320,13 +354,14 @@ ACTIONS: dict[str, Action] = {
             finset,
             enumeration,
             space_of_sizes,
+            bounded_counts,
             sequence,
             object_ref,
             paren_object,
             size,
             qualified_object,
         ),
-        *(label, options, bounds, option, string, word_value, list_value, call_value, value_arg, number, word),
+        *(label, options, bounds, limit, option, string, word_value, list_value, call_value, value_arg, number, word),
         *(compose, tensor_product, attribute, attribute_call, arrow_ref, arrow_call, paren_arrow, arrow_arg),
         *step_builder.ALL,
     )

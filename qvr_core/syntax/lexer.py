@@ -204,6 +204,8 @@ def _mark(tokens: list[Token], start: str) -> None:
             elif text == "import" and i == 2 and opening == "FROM":
                 tokens[i] = token.read_as("IMPORT")
         elif kind == "LSQB":
+            if i and tokens[i - 1].text == "Nat" and _only_bounds(tokens, i) and tokens[i + 2].kind == "EQUAL":
+                tokens[i - 1] = tokens[i - 1].read_as("NAT")
             if _holds_bounds(tokens, i):
                 tokens[i] = token.read_as("BOUNDS")
             elif begun and brackets is not None and joint == "DRAW":
@@ -273,12 +275,19 @@ class _Brackets:
 
 def _holds_bounds(tokens: list[Token], i: int) -> bool:
     """Whether the bracket at `i` directly follows the sizes of a space and has no keys but `low` and `high`."""
-    if tokens[i + 1].text not in ("low", "high"):
-        return False
+    if i and tokens[i - 1].kind == "NAT":
+        return True
     back = i - 1
     while back > 0 and tokens[back].kind in ("INT", "NAME", "UNDERSCORE"):
         back -= 1
     if back == i - 1 or tokens[back].kind != "SPACE":
+        return False
+    return _only_bounds(tokens, i)
+
+
+def _only_bounds(tokens: list[Token], i: int) -> bool:
+    """Whether the bracket at `i` has no keys but `low` and `high`."""
+    if tokens[i + 1].text not in ("low", "high"):
         return False
     depth = 0
     for j in range(i, len(tokens)):

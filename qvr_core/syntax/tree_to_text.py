@@ -69,7 +69,7 @@ from qvr_core.syntax.tree.objects import (
     Size,
     SpaceExpr,
 )
-from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Option, Options, String, ValueArg, Word
+from qvr_core.syntax.tree.options import CallValue, Formula, ListValue, Number, Option, Options, String, ValueArg, Word
 from qvr_core.syntax.tree.steps import (
     DataStep,
     Draw,
@@ -109,6 +109,8 @@ def doc_of(node: Any) -> Doc:
             return text
         case Number(text=text) | String(text=text) | Literal(text=text):
             return text
+        case Formula(tree):
+            return doc_of(tree)
         case ListValue(items):
             return bracketed("[", map(doc_of, items), "]")
         case Option(key, value):

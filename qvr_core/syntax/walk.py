@@ -53,7 +53,7 @@ from qvr_core.syntax.tree.objects import (
     SeqExpr,
     SpaceExpr,
 )
-from qvr_core.syntax.tree.options import CallValue, ListValue, Option, Options, ValueArg
+from qvr_core.syntax.tree.options import CallValue, Formula, ListValue, Option, Options, ValueArg
 from qvr_core.syntax.tree.steps import (
     DataStep,
     Draw,
@@ -97,6 +97,7 @@ def _drawn(step: DrawStep) -> Below:
 _BELOW = dict(
     (
         _of(ListValue, lambda node: node.items),
+        _of(Formula, lambda node: (node.tree,)),
         _of(Option, lambda node: (node.key, *_some(node.value))),
         _of(Options, lambda node: node.items),
         _of(ValueArg, lambda node: (*_some(node.key), node.value)),

@@ -20,6 +20,7 @@ TEXTS = {
     "DRAW_EXPR": ("<-",),
     "ATTRIBUTES": ("#[",),
     "OPTIONS": ("[",),
+    "NAT": ("Nat",),
     "TURNSTILE": ("|-", "⊢"),
 }
 
@@ -42,7 +43,9 @@ def sentence(source: random.Random, start: str, budget: int = 40) -> str:
 
     def expand(rule: str, depth: int) -> None:
         if rule == "bounds":
-            words.append(source.choice(("[low=0.0]", "[low = -1, high=2.5]", "[high=1.0,]")))
+            words.append(
+                source.choice(("[low=0.0]", "[low = -1, high=2.5]", "[high=1.0,]", "[low=a[i] + 1, high= f(b,c)]"))
+            )
             return
         if rule == "start_options":
             words.append(source.choice(("[noncentred=true]", "[keep = [a, b], c]", "[a=N(0.0, s=1),]")))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.polynomial.legendre import leggauss
 
@@ -38,6 +38,13 @@ QUADRATURE_NODES = 64
 
 class _Step(Protocol):
     def run(self, frame: Frame) -> None: ...
+
+
+@runtime_checkable
+class _Block(Protocol):
+    """A block in a block."""
+
+    def observed(self) -> list[ArrowSite | FamilySite]: ...
 
 
 class Marginalize:
@@ -145,7 +152,7 @@ class Marginalize:
         """All sites inside whose values enter the sum."""
         found: list[ArrowSite | FamilySite] = []
         for step in self.body:
-            if isinstance(step, Marginalize):
+            if isinstance(step, _Block):  # a hidden chain among them
                 found.extend(step.observed())
             elif isinstance(step, ArrowSite | FamilySite):
                 found.append(step)

@@ -47,7 +47,7 @@ from qvr_core.syntax.tree.objects import (
 )
 from qvr_core.syntax.tree.options import Number, Options
 
-BOUNDED = ("Real", "Ordered")
+BOUNDED = ("Real", "Ordered", "Nat")
 """The spaces that take bounds."""
 LARGEST_SIZE = 10**11
 """A vector of so many numbers in single precision takes 400 GB: a warning, where `bounds.MOST_ENTRIES` is an error."""
@@ -96,6 +96,7 @@ def written(expr: ObjectExpr, called: Mapping[str, str] = MappingProxyType({})) 
         case EnumExpr(labels=labels):
             return "{" + ", ".join(label.text for label in labels) + "}"
         case SpaceExpr(kind=kind, sizes=sizes, options=options):
+            sizes = () if kind.text == "Nat" else sizes
             return " ".join([kind.text, *(_size_word(size, called) for size in sizes)]) + _options_words(options)
         case SeqExpr(item=item):
             return f"Seq {written(item, called)}"
@@ -208,9 +209,13 @@ def _named_size(name: str, size: Size, scope: Scope) -> Dim:
 
 def _continuous(expr: SpaceExpr, scope: Scope) -> Space:
     kind = expr.kind.text
+    if kind == "Nat" and not expr.sizes:
+        message = "`Nat` has bounds beside a draw alone, `observe n[i : I] : Nat [low=1] <- Poisson(r)`"
+        scope.report(INVALID_SPACE, message, expr.span)
+        return Unknown()
     dims = tuple(_size(size, scope) for size in expr.sizes)
     low, high = _bounds(expr, scope) if expr.options is not None else (None, None)
-    if kind == "Real":
+    if kind in ("Real", "Nat"):
         return Real(dims, low, high)
     if len(dims) > 1:
         scope.report(INVALID_SPACE, f"`{kind}` has one size", expr.sizes[1].span)

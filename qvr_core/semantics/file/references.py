@@ -14,7 +14,7 @@ from qvr_core.syntax.tree.declarations import CompositionRule, DeductionHeader, 
 from qvr_core.syntax.tree.deductions import AtomsItem, LexiconEntry, LexiconItem, RuleItem
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import ObjectRef, Size, SpaceExpr
-from qvr_core.syntax.tree.options import CallValue, Option, Word
+from qvr_core.syntax.tree.options import CallValue, Formula, Option, Word
 from qvr_core.syntax.tree.steps import (
     DataStep,
     Draw,
@@ -183,6 +183,8 @@ def _walk(node: Any) -> UnitReferences:
             found.append((item.text if kind is Word else item.value, item.span))
         elif kind is SpaceExpr:
             pending += reversed(item.sizes)
+            bounds = () if item.options is None else item.options.items
+            pending += [bound.value for bound in bounds if type(bound.value) is Formula]
         elif kind is not Option or item.key.text != "role":
             if (name := _NAMES.get(kind)) is not None:
                 named = name(item)

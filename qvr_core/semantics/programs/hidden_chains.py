@@ -19,7 +19,7 @@ from qvr_core.semantics.programs.chains.ragged import checked_lengths
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, with_lets
 from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options
-from qvr_core.semantics.programs.hidden.states import element_text, refuse_whole, state_axis, state_label
+from qvr_core.semantics.programs.hidden.states import element_text, refuse_single, refuse_whole, state_axis, state_label
 from qvr_core.semantics.programs.indexed_steps import product_of
 from qvr_core.semantics.programs.step_options import read_step_options
 from qvr_core.semantics.programs.steps import check_step
@@ -227,7 +227,9 @@ def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepCon
     drawn = check_family(step.draw, family, None, ctx, plates)
     if len(ctx.scope.diagnostics) == told:
         _check_own_past(step, along, ctx)
-    refuse_whole(drawn, states, element_text(step.name, along, 1), ctx)
+    element = element_text(step.name, along, 1)
+    refuse_whole(drawn, states, element, ctx)
+    refuse_single(drawn, step.name, states, element, ctx)
     if step.space is not None:
         _check_values(drawn, states, step.space.span, ctx)
     return drawn.model

@@ -12,6 +12,7 @@ from qvr_core.semantics.arithmetic.elements.pairs import pair_call
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed
+from qvr_core.semantics.programs.families.counts import on_counts
 from qvr_core.semantics.programs.families.named_bounds import bounded_site, has_named_bounds
 from qvr_core.semantics.programs.families.sum_to_zero import sum_to_zero_site, summing_to_zero
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
@@ -75,6 +76,8 @@ def check_step(
 def _site(kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep, ctx: StepContext) -> TypedSite:
     if isinstance(step, SampleStep) and (option := summing_to_zero(step)) is not None:
         return sum_to_zero_site(step, option, partial(_site, kind, name), ctx)
+    if (counted := on_counts(step, ctx)) is not step:
+        return _site(kind, name, counted, ctx)
     if has_named_bounds(step):
         return bounded_site(step, partial(_site, kind, name), ctx)
     if not step.binders:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Name, Span
 
@@ -58,7 +60,20 @@ class CallValue:
     span: Span
 
 
-Value = Number | String | Word | ListValue | CallValue
+class _Node(Protocol):
+    @property
+    def span(self) -> Span: ...
+
+
+@immutable
+class Formula:
+    """Arithmetic as a bound, `Real 1 [low=a[g]]`: an `Arith`, whose module reads this one."""
+
+    tree: _Node
+    span: Span
+
+
+Value = Number | String | Word | ListValue | CallValue | Formula
 
 
 @immutable

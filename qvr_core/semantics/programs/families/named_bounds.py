@@ -1,4 +1,5 @@
-"""`sample b : Real 1 [low=a, high=c] <- Normal(0.0, 1.0)`: bounds of a step that are names of the program.
+"""`sample b : Real 1 [low=a, high=c[g]] <- Normal(0.0, 1.0)`: bounds of a step that are names of the program, or
+computed.
 
 The bounds are arguments of the truncated family, so they have plates as the others do; a name that runs over sets of
 the step's indices is read at these, as what stands behind `mask=` is.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import axes
@@ -15,17 +17,18 @@ from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.language.truncated import HIGHEST, LOWEST, TRUNCATED
+from qvr_core.semantics.programs.families.counts import COUNTS
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH, INVALID_OPTION
-from qvr_core.semantics.types.diagnostics import Code, Severity
+from qvr_core.semantics.types.diagnostics import Code, Origin, Place, Severity
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.program_codes import DUPLICATE_AXIS, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Unknown
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, Gather, Literal, Variable
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import ObjectExpr, SpaceExpr
-from qvr_core.syntax.tree.options import Number, Option, Word
+from qvr_core.syntax.tree.options import Formula, Number, Option, Word
 from qvr_core.syntax.tree.steps import ObserveStep, PredictStep, SampleStep
 
 Drawn = SampleStep | ObserveStep | PredictStep
@@ -33,15 +36,15 @@ _ENDS = {"low": LOWEST.name, "high": HIGHEST.name}
 
 
 def has_named_bounds(step: Drawn) -> bool:
-    """Whether a bound of the space beside the draw is a name."""
-    return any(isinstance(option.value, Word) for option in _bounds(step))
+    """Whether a bound of the space beside the draw is more than a number."""
+    return any(isinstance(option.value, Word | Formula) for option in _bounds(step))
 
 
 def _bounds(step: Drawn) -> tuple[Option, ...]:
     space = step.space
-    real = isinstance(space, SpaceExpr) and space.kind.text == "Real" and space.options is not None
+    real = isinstance(space, SpaceExpr) and space.kind.text in ("Real", COUNTS) and space.options is not None
     items = space.options.items if real and isinstance(space, SpaceExpr) and space.options is not None else ()
-    known = all(option.key.text in _ENDS and isinstance(option.value, Word | Number) for option in items)
+    known = all(option.key.text in _ENDS and isinstance(option.value, Word | Number | Formula) for option in items)
     return items if known else ()
 
 
@@ -72,7 +75,7 @@ def bounded_site(step: Drawn, check: Callable[[Drawn, StepContext], TypedSite], 
     later = ctx.scope.diagnostics[told:]
     del ctx.scope.diagnostics[told:]
     places = [ctx.scope.origin(end.span) for end in given]
-    ctx.scope.diagnostics.extend(one for one in later if one.place in places)
+    ctx.scope.diagnostics.extend(one for one in later if any(_within(one.place, place) for place in places))
     return made
 
 
@@ -89,7 +92,7 @@ def _problem(step: Drawn, found: TypedSite, ctx: StepContext) -> tuple[Code, str
         what = "a chain" if component_names(family.name) is None else "a mixture"
         return INVALID_OPTION, f"bounds of {what} are numbers", _first(step)
     if family.event or family.support.kind not in ("real", "count") or len(_sizes(step)) != 1 or _sizes(step)[0] != 1:
-        return INVALID_OPTION, "bounds that are names are of single numbers: `Real 1`", _first(step)
+        return INVALID_OPTION, "bounds that are not numbers are of single numbers: `Real 1`", _first(step)
     if not family.cdf and not family.improper:
         return FAMILY_MISMATCH, f"{family.name} has no cdf by which it could be truncated", step.space.span
     for option in step.options.items if step.options is not None else ():
@@ -99,8 +102,17 @@ def _problem(step: Drawn, found: TypedSite, ctx: StepContext) -> tuple[Code, str
     return None
 
 
+def _within(place: Place, whole: Origin) -> bool:
+    return (
+        isinstance(place, Origin)
+        and place.unit == whole.unit
+        and whole.span.start <= place.span.start
+        and place.span.end <= whole.span.end
+    )
+
+
 def _first(step: Drawn) -> Span:
-    return next(option.value.span for option in _bounds(step) if isinstance(option.value, Word))
+    return next(option.value.span for option in _bounds(step) if isinstance(option.value, Word | Formula))
 
 
 def _sizes(step: Drawn) -> list[object]:
@@ -110,10 +122,12 @@ def _sizes(step: Drawn) -> list[object]:
 def _argument(option: Option, step: Drawn, ctx: StepContext) -> ArithArg | None:
     """A bound as an argument; None where it is no number for each element, which is reported."""
     value = option.value
-    assert isinstance(value, Word | Number)
+    assert isinstance(value, Word | Number | Formula)
     key = Name(_ENDS[option.key.text], option.key.span)
     if isinstance(value, Number):
         return ArithArg(key, Literal(value.value, value.text, value.span), value.span)
+    if isinstance(value, Formula):
+        return ArithArg(key, cast("Arith", value.tree), value.span)
     tree: Arith = Variable(Name(value.text, value.span))
     told = len(ctx.scope.diagnostics)
     kind = check_arith(tree, ctx).type

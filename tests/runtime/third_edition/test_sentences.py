@@ -1,0 +1,294 @@
+"""A program for each sentence of the language's third edition: its density by scipy at five points, and
+as machine code.
+
+The wrong variant of each stands in tests/spec, beside the feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.stats as st
+import torch
+from scipy import linalg
+from scipy.integrate import solve_ivp
+from scipy.interpolate import BSpline
+
+from qvr_core import dsl
+from qvr_core.inference import MCMC, NUTSKernel
+
+HEAD = """object Row : FinSet 4
+object G : FinSet 2
+object Time : FinSet 5
+object State : FinSet 2
+object Animal : {hare, lynx}
+"""
+Y = np.array([0.4, 1.5, 2.0, 3.5])
+GROUP = np.array([0, 1, 0, 1])
+SERIES = np.array([0.3, -0.2, 0.9, 1.1, 0.4])
+TABLE = np.array([[2.0, 0.3], [0.3, 1.0]])
+LOW, HIGH = np.array([1, 3]), np.array([5, 8])
+
+Values = dict[str, Any]
+Draw = Callable[[np.random.Generator], Any]
+
+
+class Sentence(NamedTuple):
+    """Lines of a program, with the values of its latents and its density."""
+
+    lines: str
+    latents: dict[str, Draw]
+    data: Values
+    density: Callable[[Values], Any]
+    """Of the latents by name, all log densities of the program, to be summed."""
+    declared: str = ""
+    """What stands above the program."""
+
+
+def real(*shape: int) -> Draw:
+    return lambda random: random.normal(size=shape)
+
+
+def positive(*shape: int) -> Draw:
+    return lambda random: np.exp(random.normal(size=shape))
+
+
+def unit(*shape: int) -> Draw:
+    return lambda random: random.uniform(0.1, 0.9, size=shape)
+
+
+def ascending(size: int, low: float = 0.0) -> Draw:
+    return lambda random: low + np.cumsum(np.exp(random.normal(size=size)))
+
+
+def summing_to_zero(size: int) -> Draw:
+    return lambda random: linalg.null_space(np.ones((1, size))) @ random.normal(size=size - 1)
+
+
+def normal(y: Any, loc: Any, scale: Any = 1.0) -> Any:
+    return st.norm.logpdf(y, loc, scale)
+
+
+def total(*parts: Any) -> float:
+    return float(sum(np.sum(part) for part in parts))
+
+
+def mixed(weights: Any, densities: Any) -> Any:
+    """log Σ_k weights_k exp(densities_k) over the last axis."""
+    return np.log(np.sum(np.asarray(weights) * np.exp(densities), -1))
+
+
+M = "sample m <- Normal(0.0, 1.0)\n"
+SEEN = "observe y[i : Row] <- "
+
+SUPPORTS = {
+    "flat on what is ascribed": Sentence(
+        "sample s : Real 1 [low=0.0] <- Flat()\n" + SEEN + "Normal(0.0, s)",
+        {"s": positive()}, {"y": Y}, lambda v: [normal(Y, 0.0, v["s"])],
+    ),
+    "flat ordered, without k!": Sentence(
+        "sample s : Ordered 3 <- Flat()\n" + SEEN + "Normal(s[0], 1.0)",
+        {"s": ascending(3)}, {"y": Y}, lambda v: [normal(Y, v["s"][0])],
+    ),
+    "flat as the from of a chain": Sentence(
+        "sample h[t : Time] <- Normal(h[t - 1], 1.0) from Flat()\nobserve y[t : Time] <- Normal(h[t], 1.0)",
+        {"h": real(5)}, {"y": SERIES}, lambda v: [normal(v["h"][1:], v["h"][:-1]), normal(SERIES, v["h"])],
+    ),
+    "a family above 0": Sentence(
+        "sample s : Real 1 [low=0.0] <- Normal(1.0, 2.0)\n" + SEEN + "Normal(s, 1.0)",
+        {"s": positive()}, {"y": Y},
+        lambda v: [normal(v["s"], 1.0, 2.0) - st.norm.logsf(0.0, 1.0, 2.0), normal(Y, v["s"])],
+    ),
+    "counts from 1": Sentence(
+        "sample r <- Exponential(1.0)\nobserve n[i : Row] : Nat [low=1] <- Poisson(r)",
+        {"r": positive()}, {"n": [1, 2, 2, 4]},
+        lambda v: [-v["r"], st.poisson.logpmf([1, 2, 2, 4], v["r"]) - st.poisson.logsf(0, v["r"])],
+    ),
+    "counts without bounds": Sentence(
+        "sample r <- Exponential(1.0)\nobserve n[i : Row] : Nat <- Poisson(r)",
+        {"r": positive()}, {"n": [1, 2, 0, 4]}, lambda v: [-v["r"], st.poisson.logpmf([1, 2, 0, 4], v["r"])],
+    ),
+    "bounds that are computed": Sentence(
+        "data a : G\ndata g : Row -> G\nsample r <- Exponential(1.0)\n"
+        "observe y[i : Row] : Real 1 [low=a[g[i]] - 1, high=3.0 * exp(r)] <- Normal(r, 1.0)",
+        {"r": lambda random: 0.3 + random.uniform()}, {"a": [0.0, 0.1], "g": GROUP, "y": Y},
+        lambda v: [
+            -v["r"],
+            normal(Y, v["r"])
+            - np.log(st.norm.cdf(3 * np.exp(v["r"]), v["r"]) - st.norm.cdf(GROUP * 0.1 - 1.0, v["r"])),
+        ],
+    ),
+    "a latent's bound is a latent": Sentence(
+        "sample r <- Exponential(1.0)\nsample s[g : G] : Real 1 [low=2 * r + 1] <- Normal(0.0, 1.0)\n"
+        + SEEN + "Normal(s[0] + s[1], 1.0)",
+        {"r": unit(), "s": ascending(2, 3.0)}, {"y": Y},
+        lambda v: [-v["r"], normal(v["s"], 0) - st.norm.logsf(2 * v["r"] + 1), normal(Y, v["s"].sum())],
+    ),
+    "positive and ascending": Sentence(
+        "sample s : Ordered 3 [low=0.0] <- Normal(1.0, 2.0)\n" + SEEN + "Normal(s[1], 1.0)",
+        {"s": ascending(3)}, {"y": Y},
+        lambda v: [np.log(6.0), normal(v["s"], 1.0, 2.0) - st.norm.logsf(0.0, 1.0, 2.0), normal(Y, v["s"][1])],
+    ),
+    "arguments by place": Sentence(
+        "sample s : Ordered 2 <- Normal([3.0, 10.0], 1.0)\n" + SEEN + "Normal(s[1], 1.0)",
+        {"s": ascending(2)}, {"y": Y}, lambda v: [normal(v["s"], [3.0, 10.0]), normal(Y, v["s"][1])],
+    ),
+    "summing to zero": Sentence(
+        "sample t <- HalfNormal(1.0)\nsample u[i : Row] <- Normal(0.0, t) [sum_to_zero]\n" + SEEN + "Normal(u[i], 1.0)",
+        {"t": positive(), "u": summing_to_zero(4)}, {"y": Y},
+        lambda v: [
+            st.halfnorm.logpdf(v["t"]), normal(v["u"] @ linalg.null_space(np.ones((1, 4))), 0.0, v["t"]),
+            normal(Y, v["u"]),
+        ],
+    ),
+}  # fmt: skip
+
+RATE = """def rate(t, z, theta) = [theta[0] * z[hare] - theta[1] * z[hare] * z[lynx],
+    -theta[2] * z[lynx] + theta[3] * z[hare] * z[lynx]]
+"""
+WHEN = np.arange(1.0, 6.0)
+ANIMALS = np.array([[1.0, 2.0], [1.2, 1.8], [1.5, 1.6], [1.9, 1.5], [2.2, 1.5]])
+
+
+def _lynx(t: float, z: Any, theta: Any) -> Any:
+    return [theta[0] * z[0] - theta[1] * z[0] * z[1], -theta[2] * z[1] + theta[3] * z[0] * z[1]]
+
+
+def _solved(v: Values) -> Any:
+    made = solve_ivp(_lynx, (0.0, 5.0), [1.0, 2.0], "DOP853", WHEN, args=(v["th"],), rtol=1e-12, atol=1e-12)
+    return [
+        st.lognorm.logpdf(v["th"], 0.3, 0, np.exp(-1.5)),
+        st.lognorm.logpdf(ANIMALS, 0.5, 0, made.y.T),
+    ]
+
+
+def _spline() -> Any:
+    knots = np.array([0.0, 0.0, 0.0, 1.0, 2.0, 4.0, 4.0, 4.0])
+    return BSpline.design_matrix(Y, knots, 2).toarray()
+
+
+def _two_chains(v: Values) -> Any:
+    found = []
+    for states in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        a, b = states
+        found.append(np.log([0.4, 0.6][a] * [0.3, 0.7][b]) + normal(Y, v["m"] + a + 2.0 * b).sum())
+    return [normal(v["m"], 0.0), np.logaddexp.reduce(found)]
+
+
+ROWS = {
+    "one": Sentence(
+        M + "observe y <- Normal(m, 1.0)", {"m": real()}, {"y": 1.0},
+        lambda v: [normal(v["m"], 0), normal(1.0, v["m"])],
+    ),
+    "one state for all, and one more": Sentence(
+        M + "marginalize a : State <- Categorical([0.4, 0.6])\n    marginalize b : State <- Categorical([0.3, 0.7])\n"
+        "        observe y[i : Row] <- Normal(m + a + 2.0 * b, 1.0)",
+        {"m": real()}, {"y": Y}, _two_chains,
+    ),
+    "neighbours": Sentence(
+        "data x : Row * Time\n" + M + "let d[i : Row, k : Row] = x[i, k + 1] - x[i, k]\n"
+        "observe y[i : Row] <- Normal(m + sum(d[i, k] * k for k : Row), 1.0)",
+        {"m": real()}, {"y": Y, "x": np.arange(20.0).reshape(4, 5) ** 1.5 / 10},
+        lambda v: [
+            normal(v["m"], 0.0),
+            normal(Y, v["m"] + np.diff(np.arange(20.0).reshape(4, 5) ** 1.5 / 10) @ np.arange(4.0)),
+        ],
+    ),
+    "a row for each state": Sentence(
+        "sample P[s : State] <- Dirichlet(2.0) [over=State]\n"
+        "marginalize z[t : Time] : State <- Categorical(P[z[t - 1]]) from Categorical([0.3, 0.7])\n"
+        "    observe y[t : Time] <- Normal(2.0 * z[t], 1.0)",
+        {"P": lambda random: random.dirichlet([2.0, 2.0], size=2)}, {"y": SERIES},
+        lambda v: [*(st.dirichlet.logpdf(row, [2.0, 2.0]) for row in v["P"]), _forward(v["P"])],
+    ),
+}  # fmt: skip
+
+
+def _forward(rows: Any) -> float:
+    seen = np.exp(normal(SERIES[:, None], [0.0, 2.0]))
+    alpha = np.array([0.3, 0.7]) * seen[0]
+    for t in range(1, 5):
+        alpha = (alpha @ rows) * seen[t]
+    return float(np.log(alpha.sum()))
+
+
+FUNCTIONS = {
+    "eigh": Sentence(
+        "data A : G * G\n" + M + "let (values, vectors) = eigh(A * exp(m))\n"
+        + SEEN + "Normal(values[0] + vectors[0, 1], 1.0)",
+        {"m": real()}, {"y": Y, "A": TABLE},
+        lambda v: [normal(v["m"], 0), normal(Y, np.linalg.eigh(TABLE)[0][0] * np.exp(v["m"]) + _vectors()[0, 1])],
+    ),
+    "matrix_exp": Sentence(
+        "data A : G * G\n" + M + "let B = matrix_exp(A * m)\n" + SEEN + "Normal(B[0, 1], 1.0)",
+        {"m": real()}, {"y": Y, "A": TABLE},
+        lambda v: [normal(v["m"], 0), normal(Y, linalg.expm(TABLE * v["m"])[0, 1])],
+    ),
+    "solve_triangular": Sentence(
+        "data L : G * G\ndata b : G\n" + M + "let x = solve_triangular(L, b * m)\n" + SEEN + "Normal(x[0] + x[1], 1.0)",
+        {"m": real()}, {"y": Y, "L": np.tril(TABLE), "b": [1.0, 2.0]},
+        lambda v: [normal(v["m"], 0), normal(Y, np.linalg.solve(np.tril(TABLE), [1.0, 2.0]).sum() * v["m"])],
+    ),
+    "cumulative_trapezoid": Sentence(
+        "data a, x : Row\n" + M + "let c = cumulative_trapezoid(a * m, x)\n" + SEEN + "Normal(c[i], 1.0)",
+        {"m": real()}, {"y": Y, "a": [1.0, 2.0, 3.0, 1.0], "x": [0.0, 1.0, 2.0, 4.0]},
+        lambda v: [normal(v["m"], 0), normal(Y, np.array([0.0, 1.5, 4.0, 8.0]) * v["m"])],
+    ),
+    "bspline": Sentence(
+        "data x : Row\nlet B = bspline(x, knots=[0.0, 1.0, 2.0, 4.0], degree=2)\n"
+        "sample w : Real 5 <- Normal(0.0, 1.0)\n"
+        "observe y[i : Row] <- Normal(sum(B[i] * w), 1.0)",
+        {"w": real(5)}, {"y": Y, "x": Y}, lambda v: [normal(v["w"], 0.0), normal(Y, _spline() @ v["w"])],
+    ),
+    "solve": Sentence(
+        "data when : Time\nsample th : Real 4 <- LogNormal(-1.5, 0.3)\n"
+        "let z[t : Time, a : Animal] = solve(rate, [1.0, 2.0], th, start=0.0, at=when, rtol=1e-11, atol=1e-11)\n"
+        "observe y[t : Time, a : Animal] <- LogNormal(log(z[t, a]), 0.5)",
+        {"th": lambda random: np.exp(-1.5 + 0.3 * random.normal(size=4))}, {"y": ANIMALS, "when": WHEN}, _solved, RATE,
+    ),
+}  # fmt: skip
+
+
+def _vectors() -> Any:
+    vectors = np.linalg.eigh(TABLE)[1]
+    return vectors * np.sign(vectors[np.abs(vectors).argmax(0), [0, 1]])
+
+
+SENTENCES = {**SUPPORTS, **ROWS, **FUNCTIONS}
+PLAIN = {"eigh"}
+"""What has no loops: such a program runs step by step, and says so."""
+EXACT = dict.fromkeys(SENTENCES, 1e-9) | {"solve": 1e-7}
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+
+
+def program(sentence: Sentence) -> Any:
+    lines = "".join(f"    {line}\n" for line in sentence.lines.splitlines())
+    head = f"{HEAD}{sentence.declared}program p : One -> One\n"
+    return dsl.loads(f"{head}{lines}    return {next(iter(sentence.latents))}\nexport p\n").morphism
+
+
+def tensors(values: Values) -> dict[str, torch.Tensor]:
+    return {name: torch.as_tensor(value) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_density_is_the_one_by_hand(name: str) -> None:
+    sentence = SENTENCES[name]
+    model = program(sentence)
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        point = {latent: drawn(random) for latent, drawn in sentence.latents.items()}
+        found = model.log_joint(None, tensors({**point, **sentence.data})).sum().item()
+        assert found == pytest.approx(total(*sentence.density(point)), rel=EXACT[name], abs=EXACT[name]), seed
+
+
+@pytest.mark.parametrize("name", [name for name in SENTENCES if name not in PLAIN])
+def test_chains_are_machine_code(name: str) -> None:
+    """Code is used only where the referee has the same density, which is what the engine's name says."""
+    sentence = SENTENCES[name]
+    mcmc = MCMC(NUTSKernel(), num_warmup=5, num_samples=2, num_chains=1, seed=2, engine="compiled")
+    assert mcmc.run(program(sentence), None, tensors(sentence.data)).engine == "compiled"
