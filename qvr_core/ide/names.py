@@ -6,7 +6,7 @@ The part is read off the syntax alone; `symbols.py` then decides which thing a n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from qvr_core.ide.occurrences import Occurrence, at, behind, import_names, object_names, owner_of, qualified
 from qvr_core.semantics.language.combinators import COMBINATORS
@@ -71,7 +71,7 @@ from qvr_core.syntax.tree.objects import (
     Size,
     SpaceExpr,
 )
-from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Options, String, Value, Word
+from qvr_core.syntax.tree.options import CallValue, Formula, ListValue, Number, Options, String, Value, Word
 from qvr_core.syntax.tree.steps import (
     DataStep,
     DrawStep,
@@ -255,6 +255,7 @@ def _drawn(step: DrawStep) -> Found:
     yield from _binders(step.binders, step.span)
     if step.space is not None:
         yield from _object(step.space)
+        yield from _bounds(step.space, indices)
     if draw.expression is not None:
         yield from _arrow(draw.expression)
         yield from _arith_args(draw.args or (), qualified(draw.expression), indices)
@@ -267,6 +268,14 @@ def _drawn(step: DrawStep) -> Found:
     elif step.start is not None:
         yield from _arith(step.start, indices)
     yield from _options(step.options)
+
+
+def _bounds(space: ObjectExpr, indices: dict[str, Span]) -> Found:
+    """The names in bounds that are computed."""
+    options = space.options if isinstance(space, SpaceExpr) else None
+    for option in options.items if options is not None else ():
+        if isinstance(option.value, Formula):
+            yield from _arith(cast("Arith", option.value.tree), indices)
 
 
 def _family_or_arrow(name: Name) -> str:

@@ -23,6 +23,7 @@ program p : Row -> Real 1
     sample mu : Ordered 2 <- Normal([0.0, 3.0], 1.0)
     let (phi, omega) = hsgp(x, m=4, c=1.5)
     let s = bspline(x, knots=[0.0, 1.0])
+    observe above[i : Row] : Real 1 [low=2 * upper - u[k[i]]] <- Normal(0.0, 1.0)
     observe y[i : Row] <- Normal(u[k[i]] + mu[0] + phi[i, 0] + omega[1] + s[i, 2] + upper, 1.0)
     return u
 """
@@ -38,6 +39,8 @@ program p : Row -> Real 1
         ("let (phi, om$0ega", "4 numbers."),
         ("let $0s =", "s : Row -> Real 4"),
         ("low=lo$0wer", "sample lower <- Normal(0.0, 1.0)"),
+        ("low=2 * up$0per", "upper : Real 1"),
+        ("- u[k[$0i]]]", "i : Row"),
         ("= hs$0gp", "Hilbert-space basis of a Gaussian process"),
         ("[sum_to$0_zero", "The numbers over the last index sum to 0"),
     ],
@@ -52,6 +55,12 @@ def test_a_bound_is_renamed_with_its_name() -> None:
     edits = rename(*at(TEXT.replace("sample lower", "sample lo$0wer")), "least")
     assert isinstance(edits, tuple)
     assert "sample upper : Real 1 [low=least]" in applied(TEXT, edits)
+
+
+def test_a_name_in_a_computed_bound_is_renamed() -> None:
+    edits = rename(*at(TEXT.replace("sample upper", "sample up$0per")), "top")
+    assert isinstance(edits, tuple)
+    assert "[low=2 * top - u[k[i]]]" in applied(TEXT, edits)
 
 
 def test_calls_are_offered_with_what_they_need() -> None:

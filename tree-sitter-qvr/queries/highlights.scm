@@ -114,6 +114,7 @@
 ; options
 
 (option . (word) @attribute)
+(limit . (word) @attribute)
 (word_value (word) @constant)
 ((word_value (word) @constant.builtin)
   (#any-of? @constant.builtin

@@ -24,7 +24,7 @@ from qvr_core.semantics.types.program_codes import (
 from qvr_core.syntax.tree.declarations import DeductionHeader, Item
 from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
 from qvr_core.syntax.tree.names import Name
-from qvr_core.syntax.tree.options import CallValue, ListValue, Number, Option, String, Value, Word
+from qvr_core.syntax.tree.options import CallValue, Formula, ListValue, Number, Option, String, Value, Word
 from qvr_core.syntax.tree.units import Placed, Statement
 
 
@@ -226,8 +226,8 @@ def _plain(value: Value, reading: _Reading) -> object:
             return {"true": True, "false": False}.get(text, text)
         case ListValue(items=items):
             return tuple(_plain(item, reading) for item in items)
-        case CallValue(func=func):
-            reading.scope.report(RULE_ATTRIBUTE, "an attribute is a number, a word, a string or a list", func.span)
+        case CallValue(func=Name(span=span)) | Formula(span=span):
+            reading.scope.report(RULE_ATTRIBUTE, "an attribute is a number, a word, a string or a list", span)
             return None
 
 
