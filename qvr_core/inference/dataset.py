@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,25 @@ from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, Axis
 from qvr_core.inference.labelled_datasets import Array, Dataset, Dims, Variable
 
+LEAD: Dims = ("chain", "draw")
 
-def dataset(values: Mapping[str, Tensor], axes: Axes, lead: Dims = ("chain", "draw")) -> Dataset:
+
+def stored_name(written: str, leading: Collection[str] = LEAD) -> str:
+    """What a value is called in a dataset."""
+    name = written.replace("/", ".")  # a slash would be a group of the tree
+    return f"{name}." if name in leading else name
+
+
+def dataset(values: Mapping[str, Tensor], axes: Axes, lead: Dims = LEAD) -> Dataset:
     """Of {name: (*lead, …)}.  A further axis is called as its set, the second one over it `Set_2`, with labels or
     numbers as coordinates; one without a set, or whose name is taken otherwise, `v_dim_0`, …  A value that is called as
     the dimension of chains or draws has a dot behind its name: NetCDF knows one array of a name."""
     found: dict[str, Variable] = {}
     known_as: dict[str, list[Any]] = {}
-    leading = {*lead, "chain", "draw"}
+    leading = {*lead, *LEAD}
     taken = {*leading, *values}
     for written, value in values.items():
-        name = written.replace("/", ".")  # a slash would be a group of the tree
-        name += "." if name in leading else ""
+        name = stored_name(written, leading)
         coords: dict[str, Any] = {one: range(size) for one, size in zip(lead, value.shape, strict=False)}
         shape = tuple(value.shape[len(lead) :])
         known = [*axes.get(written, ()), *[Axis()] * len(shape)]

@@ -79,6 +79,11 @@ class Dataset:
         return xarray.Dataset(values, coords=self.coords, attrs=dict(ATTRIBUTES))
 
 
+def arrays_of(group: Dataset) -> dict[str, Array]:
+    """The arrays by name, of xarray's, too."""
+    return {str(name): value.to_numpy() for name, value in group.data_vars.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """Datasets by name: the groups of ArviZ' schema."""

@@ -35,9 +35,9 @@ from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.deterministic import deterministic, filled_in_predictors
 
-AT_ONCE = 2_000
+AT_ONCE = 250
 """Rows of one execution: draws times rows of the input."""
-NUMBERS_AT_ONCE = 20_000_000
+NUMBERS_AT_ONCE = 200_000
 """Numbers observed times draws of one execution."""
 CPU = arrays.device("cpu")
 MOST_KEPT = 10_000
@@ -271,7 +271,7 @@ class Given:
                 made = self._part(model, value, part, min(step, count - start), rows, wanted)
             for name, numbers in made.items():
                 found.setdefault(name, []).append(numbers)
-        return {name: arrays.cat(pieces) for name, pieces in found.items()}
+        return {name: arrays.cat(found.pop(name)) for name in list(found)}
 
     def _part(
         self, model: ProgramModule, value: Any, samples: Mapping[str, Tensor], count: int, rows: int, wanted: _Wanted

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FEWEST_IN_TAIL = 5
-_AT_ONCE = 2_000_000
+_AT_ONCE = 200_000
 """Numbers that a fit holds in one go."""
 
 

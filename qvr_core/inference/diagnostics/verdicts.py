@@ -9,13 +9,13 @@ Pareto k.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.inference.diagnostics.convergence import e_bfmi, mixing
+from qvr_core.inference.diagnostics.convergence import Mixing, e_bfmi, mixing
 from qvr_core.inference.diagnostics.labels import exchanged
 from qvr_core.inference.diagnostics.pareto import tail_size
 from qvr_core.inference.diagnostics.thresholds import (
@@ -61,22 +61,23 @@ class Mixed:
     exchanged: str | None = None
 
 
-def mixing_of(names: Sequence[str], draws: Array) -> Mixed:
+def mixing_of(names: Sequence[str], draws: Array, known: Callable[[], Mixing] | None = None) -> Mixed:
     """R-hat, effective sample sizes and Monte Carlo errors, of the number that is worst off.
 
-    `draws` (chains, draws, numbers) belong to the `names`; what does not move is passed over.
+    `draws` (chains, draws, numbers) belong to the `names`; what does not move is passed over.  `known` has their mixing
+    where others ask for it, too.
     """
     chains, length = draws.shape[:2]
     if length < FEWEST_DRAWS:
         return Mixed((Verdict("mixing", False, f"{length} draws a chain are too few to tell"),))
-    found = mixing(draws)
+    found = known() if known else mixing(draws)
     limit = _limits(found.inefficiency, chains, length)
     r_hat = np.nan_to_num(found.r_hat, nan=1.0, posinf=math.inf)
     sizes = {"bulk": np.nan_to_num(found.bulk, nan=math.inf), "tail": np.nan_to_num(found.tail, nan=math.inf)}
     moving = draws.max((0, 1)) > draws.min((0, 1))
     sizes = {kind: np.where(moving, size, math.inf) for kind, size in sizes.items()}
+    spread = math.sqrt(chains * length / (chains * length - 1))
     with np.errstate(all="ignore"):
-        spread = draws.std((0, 1), ddof=1) / draws.std((0, 1))
         ratio = np.where(moving, np.nan_to_num(spread / np.sqrt(found.mean), nan=0.0), 0.0)
     wanted = EFFECTIVE_PER_CHAIN * chains
     apart = tuple(names[at] for at in np.flatnonzero(r_hat > limit).tolist()) if chains > 1 else ()

@@ -35,7 +35,7 @@ SLICE = 25
 LONG_SLICE = 0.5
 """Transitions of a chain between two looks at the world, and the seconds that they should take at most."""
 MOST_AT_ONCE = 250
-MOST_NUMBERS = 2_000_000
+MOST_NUMBERS = 200_000
 """Draws, and numbers of data, for which the values of all sites are made in one execution."""
 
 

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.analysis import Snapshot
+from qvr_core.inference.diagnostics.by_site import MixingBySite, joined
 from qvr_core.inference.diagnostics.labels import order_advice
 from qvr_core.inference.diagnostics.pareto import pareto_k
 from qvr_core.inference.diagnostics.thresholds import good_k
 from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_pareto, mixing_of, pareto_of
-from qvr_core.inference.labelled_datasets import Dataset, Tree
+from qvr_core.inference.labelled_datasets import Dataset, Tree, arrays_of
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
 from qvr_core.inference.mcmc.warnings import DIAGNOSED
 from qvr_core.runs.figures.loo import Loo, called, loo_of
@@ -100,11 +101,12 @@ def fit_checks(
     *,
     hurry: bool = False,
     refitted: Callable[[Loo], Loo] = lambda loo: loo,
+    mixed: MixingBySite | None = None,
 ) -> tuple[Check, ...]:
     """All checks that a stored fit (a `Tree`, or xarray's) allows; in a `hurry` those of many elements are left.
-    `refitted` puts the figures of refits into LOO."""
+    `refitted` puts the figures of refits into LOO; `mixed` is what others ask about its posterior, too."""
     if config.algorithm == "nuts":
-        found = [*_trajectories(tree, config, source), *_mixing(tree, config, source)]
+        found = [*_trajectories(tree, config, source), *_mixing(tree, config, source, mixed)]
     else:
         found = list(_guide(tree, config))
     scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
@@ -145,12 +147,13 @@ def _trajectories(tree: Tree, config: RunConfig, source: Source) -> Iterator[Che
         yield _check(energy.name, energy.passed, energy.text, energy.value, remedy, site, {"warmup": 2 * config.warmup})
 
 
-def _mixing(tree: Tree, config: RunConfig, source: Source) -> Iterator[Check]:
+def _mixing(tree: Tree, config: RunConfig, source: Source, mixed: MixingBySite | None) -> Iterator[Check]:
     """R-hat, effective sample sizes, Monte Carlo errors, of the number that is worst off."""
-    names, draws = _numbers(tree["posterior"])
+    names, draws, places = _numbers(tree["posterior"])
     if not names:
         return
-    found = mixing_of(names, draws)
+    known = mixed or MixingBySite(arrays_of(tree["posterior"]))
+    found = mixing_of(names, draws, lambda: joined([known.of(site, some) for site, some in places.items()]))
     samples = max(found.draws or 0, config.samples)
     more, change = f"take more draws (samples = {samples})", {"samples": samples}
     if found.apart:
@@ -305,16 +308,20 @@ def _check(
     )  # fmt: skip
 
 
-def _numbers(posterior: Dataset) -> tuple[list[str], NDArray[np.float64]]:
-    """The names of the numbers of a posterior, and their draws (chains, draws, numbers); of many evenly spread ones."""
+def _numbers(posterior: Dataset) -> tuple[list[str], NDArray[np.float64], dict[str, NDArray[np.int64]]]:
+    """The names of the numbers of a posterior that exist, their draws (chains, draws, numbers), and their places within
+    each site; of many evenly spread ones."""
     total = sum(value.size for value in posterior.data_vars.values())
     stride = math.ceil(total / DIAGNOSED)
     names: list[str] = []
-    draws: list[NDArray[np.float64]] = []
+    draws: list[NDArray[Any]] = []
+    places: dict[str, NDArray[np.int64]] = {}
     for name, value in posterior.data_vars.items():
-        flat = value.to_numpy().astype(np.float64)
-        draws.append(flat.reshape(*flat.shape[:2], -1)[:, :, ::stride])
-        names += called(str(name), value)[::stride]
-    together = np.concatenate(draws, 2)
-    there = np.flatnonzero(~np.isnan(together).all((0, 1)))  # an element that does not exist has no draws
-    return [names[at] for at in there.tolist()], together[:, :, there]
+        every = value.to_numpy()
+        every = every.reshape(*every.shape[:2], -1)[:, :, ::stride]
+        there = np.flatnonzero(~np.isnan(every).all((0, 1)))  # an element that does not exist has no draws
+        draws.append(every if len(there) == every.shape[2] else every[:, :, there])
+        places[name] = there * stride
+        labels = called(str(name), value)
+        names += [labels[at] for at in places[name].tolist()]
+    return names, np.concatenate(draws, 2, dtype=np.float64), places

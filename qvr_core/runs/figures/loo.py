@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,9 +124,10 @@ def _efficiency(posterior: Dataset) -> float:
     if posterior.sizes.get("chain", 1) == 1:
         return 1.0
     flat = [value.to_numpy().reshape(*value.shape[:2], -1) for value in posterior.data_vars.values()]
-    every = np.concatenate(flat, 2)[:, :, :: max(1, sum(one.shape[2] for one in flat) // 200)]
-    sizes = ess_mean(every.astype(np.float64))
-    return float(np.nanmean(sizes)) / (every.shape[0] * every.shape[1])
+    every = max(1, sum(one.shape[2] for one in flat) // 200)
+    before = accumulate((one.shape[2] for one in flat), initial=0)
+    some = np.concatenate([one[:, :, -at % every :: every] for one, at in zip(flat, before, strict=False)], 2)
+    return float(np.nanmean(ess_mean(some.astype(np.float64)))) / (some.shape[0] * some.shape[1])
 
 
 def _labelled(values: Variable, dims: list[str]) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
 
 from qvr_core.arrays.engine import Tensor
 from qvr_core.inference.axes import Axes, each_element
+from qvr_core.inference.dataset import stored_name
+from qvr_core.inference.diagnostics.by_site import MixingBySite
 from qvr_core.inference.diagnostics.verdicts import r_hat_is_large
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.runs.record.protocol import PosteriorRow
@@ -52,28 +53,42 @@ def labels_of(axes: Axes | None, name: str) -> list[tuple[str | int, ...] | None
 
 
 def chain_table(
-    result: MCMCResult, sites: Collection[str], axes: Axes | None = None, *, hurry: bool = False
+    result: MCMCResult,
+    sites: Collection[str],
+    axes: Axes | None = None,
+    *,
+    hurry: bool = False,
+    mixed: MixingBySite | None = None,
 ) -> Iterator[PosteriorRow]:
     """The same for the `sites` of chains, with R-hat and effective sample size; in a `hurry` of the first numbers only,
-    since they take most of the time."""
+    since they take most of the time.  `mixed` is what others ask about the draws as they are stored."""
+    mixed = mixed or mixing_by_site(result)
     small = {n: value for n, value in result.samples.items() if n in sites and value[0, 0].numel() <= TABLED}
     seen = list(accumulate(value.numel() for value in small.values()))
-    diagnosed = {n: v for (n, v), count in zip(small.items(), seen, strict=True) if count <= HURRIED or not hurry}
-    tabled = replace(result, samples=diagnosed)
-    numbers = sum(len(one.r_hat) for one in tabled.mixing.values())
+    diagnosed = {
+        name: mixed.of(stored_name(name), np.arange(value[0, 0].numel()))
+        for (name, value), count in zip(small.items(), seen, strict=True)
+        if count <= HURRIED or not hurry
+    }
+    numbers = sum(len(one.r_hat) for one in diagnosed.values())
     large = {
         name: r_hat_is_large(result.diverging.shape, one.r_hat, one.inefficiency, numbers)
-        for name, one in tabled.mixing.items()
+        for name, one in diagnosed.items()
     }
     for name, value in small.items():
         for i, row in enumerate(_rows({name: value.flatten(0, 1)}, axes)):
             if row is None:
                 continue
             if name in diagnosed:
-                one = tabled.mixing[name]
-                mixed = {"r_hat": float(one.r_hat[i]), "ess": float(one.bulk[i]), "unmixed": bool(large[name][i])}
-                row = row.model_copy(update=mixed)
+                one = diagnosed[name]
+                told = {"r_hat": float(one.r_hat[i]), "ess": float(one.bulk[i]), "unmixed": bool(large[name][i])}
+                row = row.model_copy(update=told)
             yield row
+
+
+def mixing_by_site(result: MCMCResult) -> MixingBySite:
+    """Of its draws, by the names under which they are stored."""
+    return MixingBySite({stored_name(name): value.cpu().numpy() for name, value in result.samples.items()})
 
 
 def left_out(result: MCMCResult, sites: Collection[str]) -> list[str]:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.inference.diagnostics.convergence import mixing
+from qvr_core.inference.diagnostics.by_site import MixingBySite
 from qvr_core.inference.diagnostics.thresholds import FEWEST_DRAWS
 from qvr_core.inference.diagnostics.verdicts import r_hat_is_large
-from qvr_core.inference.labelled_datasets import Array, Tree, Variable
+from qvr_core.inference.labelled_datasets import Array, Tree, Variable, arrays_of
 from qvr_core.runs.figures.loo import called
 from qvr_core.runs.record.protocol import Message
 from qvr_core.runs.record.store import RunDirectory
@@ -36,6 +36,8 @@ MOST_OF_SITE, MOST_IN_ALL = 64, 400
 """Numbers that are shown one by one."""
 LOOKED_AT = 1_000
 """Numbers of a site whose R-hat is looked at: of a larger one evenly spread ones."""
+AT_ONCE = 100_000
+"""Draws whose moments are computed in one go."""
 BINS, RANK_BINS = 32, 20
 MOST_DRAWN, MOST_TRACED, MOST_DIVERGED = 12, 200, 200
 """Numbers with draws; draws of a chain, and those of them that diverged."""
@@ -45,18 +47,19 @@ TAILS = (0.001, 0.999)
 """What lies between the ends of a density."""
 
 
-def keep_summary(run: RunDirectory, tree: Tree) -> list[Message]:
+def keep_summary(run: RunDirectory, tree: Tree, mixed: MixingBySite | None = None) -> list[Message]:
     """Write the summary of a fit beside it; what to say where that cannot be."""
     try:
-        write_summary(run, summary_of(tree))
+        write_summary(run, summary_of(tree, mixed))
     except OSError as error:
         return [Message(level="warning", text=f"the summary of the draws could not be stored: {error}")]
     return []
 
 
-def summary_of(tree: Tree) -> Summary:
-    """Of a `Tree`, or an open xarray.DataTree."""
+def summary_of(tree: Tree, mixed: MixingBySite | None = None) -> Summary:
+    """Of a `Tree`, or an open xarray.DataTree; `mixed` is what others ask about its posterior, too."""
     posterior = tree["posterior"]
+    mixed = mixed or MixingBySite(arrays_of(posterior))
     prior = tree["prior"].data_vars if "prior" in tree.children else dict[str, Variable]()
     chained = "sample_stats" in tree.children and "diverging" in tree["sample_stats"].data_vars
     room = MOST_IN_ALL
@@ -64,7 +67,7 @@ def summary_of(tree: Tree) -> Summary:
     sites: list[SiteSummary] = []
     for name, value in posterior.data_vars.items():
         before = prior[name].to_numpy() if name in prior and prior[name].shape[2:] == value.shape[2:] else None
-        sites.append(_site(name, value, before, min(room, MOST_OF_SITE), numbers, chained=chained))
+        sites.append(_site(name, value, before, min(room, MOST_OF_SITE), numbers, mixed if chained else None))
         room -= len(sites[-1].elements)
     chains, draws = posterior.sizes.get("chain", 0), posterior.sizes.get("draw", 0)
     drawn = _worth_drawing(sites)
@@ -92,8 +95,9 @@ def _traces(tree: Tree, drawn: tuple[str, ...]) -> Iterator[ChainDraws]:
     for name, value in tree["posterior"].data_vars.items():
         wanted = [(at, label) for at, label in enumerate(called(name, value)) if label in drawn]
         if wanted:
-            flat = _flat(value.to_numpy())
-            columns |= {label: flat[:, :, at] for at, label in wanted}
+            every = value.to_numpy()
+            every = every.reshape(*every.shape[:2], -1)
+            columns |= {label: every[:, :, at].astype(np.float64) for at, label in wanted}
     if not columns:
         return
     chains, draws = next(iter(columns.values())).shape
@@ -170,23 +174,29 @@ def _band(drawn: Draws, edges: Draws) -> Band:
     )
 
 
-def _site(name: str, value: Variable, prior: Array | None, room: int, numbers: int, *, chained: bool) -> SiteSummary:
-    every = _flat(value.to_numpy())
-    there = np.flatnonzero(~np.isnan(every).all((0, 1)))  # an element that does not exist has no draws
-    flat, size = every[:, :, there], len(there)
+def _site(
+    name: str, value: Variable, prior: Array | None, room: int, numbers: int, chained: MixingBySite | None
+) -> SiteSummary:
+    every = value.to_numpy()
+    every = every.reshape(*every.shape[:2], -1)
+    exists, means, spreads = _moments(every)
+    there = np.flatnonzero(exists)
+    size = len(there)
     if not size:
         return SiteSummary(name=name, size=0, elements=())
     called_all = called(name, value)
     names = [called_all[at] for at in there.tolist()]
-    means, spreads = flat.mean((0, 1)), flat.std((0, 1), ddof=1 if flat[:, :, 0].size > 1 else 0)
+    means, spreads = means[there], spreads[there]
     looked = np.unique(np.r_[: min(room, size), : size : -(-size // LOOKED_AT)])
     r_hat, ess, unmixed = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, dtype=bool)
-    if chained and flat.shape[1] >= FEWEST_DRAWS:
-        mixed = mixing(flat[:, :, looked])
+    if chained and every.shape[1] >= FEWEST_DRAWS:
+        mixed = chained.of(name, there[looked])
         ess[looked] = mixed.bulk
         r_hat[looked] = mixed.r_hat
-        unmixed[looked] = r_hat_is_large(flat.shape, mixed.r_hat, mixed.inefficiency, numbers)
-    before = None if prior is None else _flat(prior).reshape(-1, every.shape[2])[:, there]
+        unmixed[looked] = r_hat_is_large(every.shape, mixed.r_hat, mixed.inefficiency, numbers)
+    shown = there[: min(room, size)]
+    flat = _flat(every[:, :, shown])
+    before = None if prior is None else _flat(prior.reshape(-1, 1, every.shape[2])[:, :, shown])[:, 0]
     elements = tuple(
         Element(
             name=names[at],
@@ -216,6 +226,20 @@ def _site(name: str, value: Variable, prior: Array | None, room: int, numbers: i
         worst=names[int(apart.argmax())] if np.isfinite(apart).any() else None,
         elements=elements,
     )
+
+
+def _moments(every: Array) -> tuple[NDArray[np.bool_], Draws, Draws]:
+    """Of draws (chains, draws, numbers): which numbers exist, an element that does not having no draws, with means and
+    standard deviations, by blocks, since each is made of copies in double precision."""
+    each = every.shape[0] * every.shape[1]
+    width = max(1, AT_ONCE // max(1, each))
+    exists, (means, spreads) = np.zeros(every.shape[2], dtype=bool), np.full((2, every.shape[2]), np.nan)
+    for at in range(0, every.shape[2], width):
+        some = slice(at, at + width)
+        block = _flat(every[:, :, some])
+        exists[some] = ~np.isnan(block).all((0, 1))
+        means[some], spreads[some] = block.mean((0, 1)), block.std((0, 1), ddof=1 if each > 1 else 0)
+    return exists, means, spreads
 
 
 def _flat(values: Any) -> Draws:

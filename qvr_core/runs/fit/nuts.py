@@ -25,7 +25,7 @@ from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.fit_checks import fit_checks, source_of
-from qvr_core.runs.figures.posterior_table import HURRIED, chain_table, left_out, table
+from qvr_core.runs.figures.posterior_table import HURRIED, chain_table, left_out, mixing_by_site, table
 from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
@@ -320,7 +320,10 @@ def _stored(
         directory.seal_posterior()
     except OSError as error:
         emit(Message(level="warning", text=f"the draws could not be stored: {error}"))
-    for problem in keep_summary(directory, tree) if "posterior" in tree.children else ():
+    # what is kept stands behind the latents that it depends on
+    whole = result if hurry else replace(result, samples={**result.samples, **result.deterministic})
+    mixed = mixing_by_site(whole)
+    for problem in keep_summary(directory, tree, mixed) if "posterior" in tree.children else ():
         emit(problem)
     if omitted := left_out(result, sites):
         names = ", ".join(omitted[:6]) + (f" and {len(omitted) - 6} more" if len(omitted) > 6 else "")
@@ -328,12 +331,10 @@ def _stored(
     observations = dict[str, Any]() if result.given is None else result.given.observations
     axes = axes_of(prepared.model, observations)
     if hurry:
-        return tuple(chain_table(result, sites, axes, hurry=True)), ()
-    # what is kept stands behind the latents that it depends on
-    whole = replace(result, samples={**result.samples, **result.deterministic})
+        return tuple(chain_table(result, sites, axes, hurry=True, mixed=mixed)), ()
     predictions = {name: value.flatten(0, 1) for name, value in result.predictions.items()}
-    rows = (*chain_table(whole, {*sites, *result.deterministic}, axes), *table(predictions, axes))
-    return rows, fit_checks(tree, prepared.job.config, source_of(prepared), hurry=True)
+    rows = (*chain_table(whole, {*sites, *result.deterministic}, axes, mixed=mixed), *table(predictions, axes))
+    return rows, fit_checks(tree, prepared.job.config, source_of(prepared), hurry=True, mixed=mixed)
 
 
 def rows_of(prepared: Prepared) -> arrays.Tensor:
