@@ -180,3 +180,27 @@ program p : Row -> Row
     found = loads(text).morphism.log_joint(None, {"a": a, "y": torch.full((2,), 1e6)})
     prior = torch.distributions.Normal(0.0, 200.0).log_prob(a)
     assert float(found - prior) == pytest.approx(-2e6 * math.log1p(math.exp(-21.0)), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "MixtureNormal(softmax([0.0, a]), [0.3, -0.3], [0.5, 1.0])",
+        "Mixture(softmax([0.0, a]), Normal(0.3, 1.0), Cauchy(0.0, 0.5))",
+    ],
+)
+def test_an_exact_value_among_intervals_of_a_mixture_has_a_slope(family: str) -> None:
+    text = f"""\
+object Row : FinSet _
+program p : Row -> Row
+    sample a <- Normal(0.0, 1.0)
+    data end : Row -> Real 1
+    observe y[i : Row] <- {family} [interval=end]
+    return a
+"""
+    y, end = torch.tensor([0.5, 0.8, -1.0]), torch.tensor([math.inf, 0.8, 0.2])
+    potential = potential_of(loads(text, data={"end": end}).morphism, None, {"y": y})
+    positions = torch.tensor([[0.3]])
+    _, gradient = potential.value_and_grad(positions)
+    near = [float(potential.value_and_grad(positions + step)[0]) for step in (-1e-5, 1e-5)]
+    assert float(gradient) == pytest.approx((near[1] - near[0]) / 2e-5, rel=1e-6)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
-from qvr_core.runtime.families.cumulative.tails import Tails, mixed, normal_tails
+from qvr_core.runtime.families.cumulative.tails import Tails, mixed, mixed_mass, normal_tails
 from qvr_core.runtime.families.densities import LOG_PI, LOG_SQRT_2PI, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, positive
@@ -77,7 +77,7 @@ def mixture_normal_tails(value: Tensor, logits: Tensor, locs: Tensor, scales: Te
 
 def mixture_normal_between(lower: Tensor, upper: Tensor, logits: Tensor, locs: Tensor, scales: Tensor) -> Tensor:
     each = NORMAL.log_between(lower.unsqueeze(-1), upper.unsqueeze(-1), locs, scales)
-    return arrays.logsumexp(arrays.log_softmax(logits, -1) + each, -1)
+    return mixed_mass(each, arrays.log_softmax(logits, -1))
 
 
 def _mixture_normal_link(head: HeadPlan, raw: Tensor) -> Params:
@@ -181,7 +181,7 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
 
     def between(lower: Tensor, upper: Tensor, logits: Tensor, *parameters: Tensor) -> Tensor:
         each = [part.log_between(lower, upper, *own) for part, own in zip(parts, cut(parameters), strict=True)]
-        return arrays.logsumexp(arrays.log_softmax(logits, -1) + _stacked(each), -1)
+        return mixed_mass(_stacked(each), arrays.log_softmax(logits, -1))
 
     def log_table(logits: Tensor, *parameters: Tensor) -> Tensor:
         each = [part.log_table(*own) for part, own in zip(parts, cut(parameters), strict=True) if part.log_table]

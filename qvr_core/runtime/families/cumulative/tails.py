@@ -50,8 +50,16 @@ def zero_or(tails: Tails, log_weight: Tensor, log_rest: Tensor) -> Tails:
 
 def mixed(tails: Tails, log_weights: Tensor) -> Tails:
     """Those of a mixture, components on the last axis."""
-    lower, upper = (arrays.logsumexp(log_weights + tail, -1) for tail in tails)
+    lower, upper = (mixed_mass(tail, log_weights) for tail in tails)
     return from_smaller(lower, upper)
+
+
+def mixed_mass(each: Tensor, log_weights: Tensor) -> Tensor:
+    """The log probability of a mixture from those of its components on the last axis; where none of them can be it is
+    −∞, without a gradient."""
+    weighted = log_weights + each
+    possible = weighted.detach().amax(-1) > -math.inf
+    return arrays.where(possible, arrays.logsumexp(arrays.where(possible.unsqueeze(-1), weighted, 0.0), -1), -math.inf)
 
 
 def normal_tails(z: Tensor) -> Tails:
