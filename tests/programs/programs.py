@@ -66,6 +66,20 @@ def points(name: str, count: int = POINTS) -> Iterator[tuple[SimpleNamespace, fl
         yield SimpleNamespace(**{site: _array(value) for site, value in values.items()}), float(density.sum())
 
 
+def rounding(name: str, values: SimpleNamespace, density: float) -> float:
+    """How far the log density moves where the last digit of each number that it is computed of does, at most of eight
+    times: no two ways to compute it need be nearer, such as where a covariance is all but singular."""
+    model, data = prepared(name).model, data_of(name)
+    generator = np.random.default_rng(2)
+    moved = {
+        site: torch.tensor(np.stack([np.nextafter(one, generator.choice((-np.inf, np.inf), np.shape(one)))
+                                     for _ in range(8)]))
+        for site, one in vars(values).items() if np.asarray(one).dtype == np.float64
+    }  # fmt: skip
+    found = model.run(None, condition(data), substitute(moved), by_rows(8)).log_joint().double()
+    return float((found - density).abs().max())
+
+
 def _array(value: Tensor) -> Any:
     found = value[0].numpy()
     return float(found) if found.ndim == 0 else found
