@@ -277,6 +277,8 @@ class Prior:
             shape = (*(a.size for a in step.axes), *((step.event,) if step.event else ()))
             if step.style != "silent" and tuple(value.shape) != (self.count, *shape):
                 raise Wrong(f"`{step.name}` is drawn of shape {tuple(value.shape)}, for {(self.count, *shape)}")
+            if "missing=drop" in step.words and bool(value.isnan().any()):
+                raise NotForThis  # drawn around the mean of nothing, it would stand for a missing cell
             for k in range(self.count):
                 rows[k][step.name] = table_of(value[k])
         return Answer([float(x) for x in run.log_joint().expand(self.count)], rows, drawn=True)

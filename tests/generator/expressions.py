@@ -365,7 +365,7 @@ class Number(Expr):
 REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "sum": math.fsum,
     "prod": math.prod,
-    "mean": lambda terms: math.fsum(terms) / len(terms),
+    "mean": lambda terms: math.fsum(terms) / len(terms) if terms else math.nan,
     "max": max,
     "min": min,
     "logsumexp": logsumexp,

@@ -248,10 +248,10 @@ class Interpreter:
     # ------------------------------------------------------------ sums
 
     def meets_infinity(self) -> bool:
-        """Whether an element of a let is infinite, as an empty logsumexp is: 0 · ∞ is in the derivative of what reads
-        it."""
+        """Whether an element of a let is infinite, as an empty logsumexp is, or no number, as an empty mean: 0 · ∞ is
+        in the derivative of what reads it."""
         self.scored()
-        return any(map(math.isinf, self.memo.values()))
+        return not all(map(math.isfinite, self.memo.values()))
 
     def scored(self) -> Scored:
         """The log joint density."""
