@@ -121,11 +121,22 @@ def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
         array = np.stack(parts, axis=-1)
     else:
         array = _array(columns, column, need)
-    checked = _checked(columns, column, need, array)
+    checked = _checked(columns, column, need, _in_one_axis(array, need))
     if checked.dtype.kind == "f":
         tensor = arrays.tensor(checked, dtype=arrays.get_default_dtype())
         return tensor[:, None] if need.role == "input" and need.kind == "real" and tensor.ndim == 1 else tensor
     return arrays.as_tensor(checked.astype(np.int64))
+
+
+def _in_one_axis(array: NDArray[Any], need: Need) -> NDArray[Any]:
+    """Rows of a space of several sizes that are given in their shape, a single channel or not: (N, d) of (N, 1, h, w)
+    or (N, h, w), and so for sequences."""
+    sizes = need.several
+    lead = 2 if need.sequence else 1
+    own = array.shape[lead:]
+    if len(own) < 2 or own not in (sizes, tuple(size for size in sizes if size > 1)):
+        return array
+    return array.reshape(*array.shape[:lead], need.width)
 
 
 def _array(columns: Columns, column: str, need: Need) -> NDArray[Any]:
@@ -269,6 +280,8 @@ def _check_width(columns: Columns, column: str, need: Need, array: NDArray[Any])
     if need.role == "input" and width != need.width:
         message = f"there are {width} values per row, and `{need.written}` has width {need.width}"
         remedy = f"Give columns `{column}_0` … `{column}_{need.width - 1}`, or a list"
+        if need.several:
+            remedy += f", or an array of shape N × {' × '.join(map(str, need.several))} (npz)"
         raise _misfit(columns, column, need, message, None, remedy)
 
 

@@ -76,6 +76,8 @@ class Need:
     axes: tuple[Axis, ...] | None = None
     values: Axis | None = None
     element: tuple[int, ...] = ()
+    several: tuple[int, ...] = ()
+    """The sizes of an input, or of what an arrow is observed to draw, that has more than one: `Real 1 28 28`."""
     constraint: str = ""
     missing: str = ""
     aligned: bool = False
@@ -332,7 +334,10 @@ def _need(role: str, name: str, space: Space, written: str, origin: Origin | Non
             width = 1
             for size in shape:
                 width *= _number(size) or 1
-            return Need(role, name, "real", written, origin, width=width, sequence=sequence, low=low, high=high)
+            several = _element(item) if len(shape) > 1 else ()
+            return Need(
+                role, name, "real", written, origin, width=width, sequence=sequence, low=low, high=high, several=several
+            )
         case Constrained(kind=kind, size=size):
             n = _number(size) or 1
             width = n if item.vector else n * n

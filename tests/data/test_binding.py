@@ -31,6 +31,27 @@ def test_statistical_program_sees_everything_at_once(tmp_path: Path) -> None:
     assert observations["y"].tolist() == [1.5, 2.0]
 
 
+@pytest.mark.parametrize("shape", [(5, 1, 4, 3), (5, 4, 3), (5, 12)], ids=str)
+def test_pictures_come_in_their_shape_or_in_one_axis(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    image = Need("input", "image", "real", "Real 1 4 3", width=12, several=(1, 4, 3))
+    numbers = np.arange(60.0).reshape(shape)
+    file = tmp_path / "d.npz"
+    np.savez(file, image=numbers, y=np.zeros(5))
+    data = bind(read_columns(str(file), "npz"), Needs("p", (image,), (Y,), ()), {})
+    x, _ = data.batch(torch.tensor([4, 1]))
+    assert isinstance(x, torch.Tensor)
+    assert x.tolist() == numbers.reshape(5, 12)[[4, 1]].tolist()
+
+
+def test_pictures_of_another_shape_are_told_theirs(tmp_path: Path) -> None:
+    image = Need("input", "image", "real", "Real 1 4 3", width=12, several=(1, 4, 3))
+    file = tmp_path / "d.npz"
+    np.savez(file, image=np.zeros((5, 3, 4)), y=np.zeros(5))
+    with pytest.raises(DataProblem, match="an array of shape N × 1 × 4 × 3") as caught:
+        bind(read_columns(str(file), "npz"), Needs("p", (image,), (Y,), ()), {})
+    assert caught.value.column == "image"
+
+
 def test_rows_of_a_program_that_reads_them(tmp_path: Path) -> None:
     pixels = Need("input", "image", "real", "Pixels", width=2)
     label = Need("observed", "label", "finite", "Label", size=2, labels=("cat", "dog"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from math import prod, sqrt
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
 from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Value
+from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.semantics.arrows.parameters import parameter_shapes
 from qvr_core.semantics.types.model.arrows import Conv, Pool
@@ -34,7 +35,14 @@ class _Window(ArrowModule):
 
     def forward(self, x: Value) -> Value:
         assert is_tensor(x)
-        return self.moved(x.reshape(-1, *sizes_of(self.domain))).reshape(*x.shape[:-1], -1)
+        sizes = sizes_of(self.domain)
+        if x.shape[-1] != prod(sizes):
+            raise InputProblem(
+                f"`{self.name}` reads {prod(sizes)} numbers along the last axis, of shape {sizes}, and is given "
+                f"{tuple(x.shape)}",
+                site=self.name,
+            )
+        return self.moved(x.reshape(-1, *sizes)).reshape(*x.shape[:-1], -1)
 
     def moved(self, x: Tensor) -> Tensor:
         """The windows of (N, c, h, w) or (N, c, l)."""
@@ -54,7 +62,7 @@ class ConvArrow(_Window):
     def __init__(self, node: Conv) -> None:
         super().__init__(node)
         shapes = parameter_shapes(node)
-        bound = 1.0 / math.sqrt(math.prod(shapes["weight"][1:]))
+        bound = 1.0 / sqrt(prod(shapes["weight"][1:]))
         self.weight = nn.Parameter(arrays.empty(shapes["weight"]).uniform_(-bound, bound))
         self.bias = nn.Parameter(arrays.empty(shapes["bias"]).uniform_(-bound, bound)) if node.bias else None
         self._over_sequence = has_seq(node.domain.space)

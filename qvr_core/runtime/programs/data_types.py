@@ -40,6 +40,9 @@ class DeclaredData:
         length = (None,) if self.sequence else ()
         own = () if element is None or isinstance(element, Finite) else sizes(element)
         self.shape: tuple[int | None, ...] = (*plates, *length, *(() if own == (1,) else own))
+        several = isinstance(element, Real) and len(own) > 1
+        self._flattened = len(own) if several else 0
+        """The sizes of an element that is given in its shape, and is one vector in programs."""
         self._seen: tuple[object, ...] | None = None
         self._given: object = None
         self._cell = Cell(arrays.zeros(()), False)
@@ -69,6 +72,8 @@ class DeclaredData:
             raise self._problem(program, f"shape {tuple(value.shape)}")
         if not (recording() or in_transform()):
             self._check_values(value, program)
+        if self._flattened:
+            value = value.flatten(-self._flattened)
         whole = self.whole and not (self.missing and value.is_floating_point())
         return Cell(value.long() if whole else value.to(precision()), by_rows)
 

@@ -149,7 +149,19 @@ def broadcast_shapes(values: Sequence[ValueType], shapes: Sequence[list[Axis] | 
     plates = max(
         (len(value.indexed) for value, shape in zip(values, known, strict=True) if len(shape) == len(joined)), default=0
     )
-    return from_axes(joined, plates, like=values)
+    return _with_sizes(from_axes(joined, plates, like=values), values)
+
+
+def _with_sizes(kind: ValueType, values: Sequence[ValueType]) -> ValueType:
+    """A value as wide as the one operand that has several sizes has them, too: `relu(x)` of `x : Real 3 28 28`."""
+    several = {space for value in values if isinstance(space := element(value), Real) and len(space.shape) > 1}
+    own = element(kind)
+    if len({space.shape for space in several}) != 1 or not isinstance(own, Real):
+        return kind
+    made = Real(next(iter(several)).shape, own.low, own.high)
+    if own.shape == made.shape or linear(width(own)) != linear(width(made)):
+        return kind
+    return replace(kind, space=Seq(made) if isinstance(kind.space, Seq) else made)
 
 
 def tail(value: ValueType, shape: Sequence[Axis] | None) -> Sequence[Axis]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
+from qvr_core.semantics.arithmetic.elements.sizes import with_sizes, without_sizes
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, words
 from qvr_core.semantics.arithmetic.indexing import gather, hidden_state
 from qvr_core.semantics.arithmetic.labels import label_at
@@ -28,10 +29,17 @@ def check_gather(expr: Gather, ctx: StepContext, check: Check) -> Expr:
         return hidden_state(expr, ctx.hidden[expr.base.name.text], ctx, check)
     for tree in expr.indices:
         _check_whole(tree, ctx)
-    base = check(expr.base, ctx)
+    value = check(expr.base, ctx)
+    base = with_sizes(value, len(expr.indices), ctx.scope.origin(expr.base.span))
+    picked = _running(expr, base, ctx, check) if ctx.indices else _picked(expr, base, ctx, check)
+    return (
+        picked if base is value else without_sizes(picked, value.type, len(expr.indices), ctx.scope.origin(expr.span))
+    )
+
+
+def _picked(expr: Gather, base: Expr, ctx: StepContext, check: Check) -> Expr:
+    """The same in a step without running indices."""
     runs = [] if isinstance(base.type.space, Seq) else axes(base.type) or []
-    if ctx.indices:
-        return _running(expr, base, ctx, check)
     sets = [*(name for _, name in runs), *[None] * len(expr.indices)]
     named = zip(expr.indices, sets, strict=False)
     indices = tuple(
