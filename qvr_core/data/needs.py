@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from qvr_core.semantics.language.declared_families import facts_of_draw
-from qvr_core.semantics.language.truncated import family_words
+from qvr_core.semantics.language.outcomes import computed_name, drawn_words
+from qvr_core.semantics.language.truncated import family_words, truncated_name
 from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
@@ -378,9 +379,15 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         sequence=isinstance(named.space, Seq),
         axes=_open_axes(site),
         missing="lengths" if site.lengths is not None else "" if site.missing is None else site.missing.how,
-        drawn=family_words(site.draw.family),
+        drawn=_drawn(site.draw, name),
         counted=site.lengths.name if isinstance(site.lengths, Data) else "",
     )
+
+
+def _drawn(draw: FamilyDraw, name: str) -> str:
+    """What a value is observed as, in words."""
+    whole = truncated_name(draw.family) or draw.family
+    return drawn_words(whole, name) if computed_name(whole) is not None else family_words(draw.family)
 
 
 def _excluded(site: Site) -> tuple[float, ...]:

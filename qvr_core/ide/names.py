@@ -192,8 +192,11 @@ def _item(node: Any) -> Found:
         case SampleStep(pattern=pattern):
             yield from (at(name, "bind", "sample") for name in pattern.names)
             yield from _drawn(node)
-        case ObserveStep(name=name):
+        case ObserveStep(name=name, outcome=outcome):
             yield at(name, "bind", "observe")
+            if outcome is not None:
+                found = _arith(outcome, _indices(node.binders, node.span))
+                yield from (one for one in found if one.span != name.span)
             yield from _drawn(node)
         case PredictStep(name=name):
             yield at(name, "bind", "predict")

@@ -96,7 +96,35 @@ def sample_step(children: list[Any], start: int, end: int) -> SampleStep:
 def observe_step(children: list[Any], start: int, end: int) -> ObserveStep:
     draw: Draw = one(children, Draw)
     options, span = joined_options(children), Span(start, end)
-    return ObserveStep(name(children[0]), _ascribed(children), draw, options, span, **_indexed(children))
+    first, rest = children[0], _indexed(children)
+    if type(first) is Token:
+        return ObserveStep(name(first), _ascribed(children), draw, options, span, **rest)
+    seen = observed_name(first) or Name("_", first.span)
+    return ObserveStep(seen, _ascribed(children), draw, options, span, **rest, outcome=first)
+
+
+def outcome_call(children: list[Any], start: int, end: int) -> ArithCall:
+    value = children[1]
+    return ArithCall(name(children[0]), (ArithArg(None, value, value.span),), Span(start, end))
+
+
+def outcome_paren(children: list[Any], start: int, end: int) -> ParenArith:
+    return ParenArith(children[0], Span(start, end))
+
+
+def observed_name(tree: Arith) -> Name | None:
+    """The first name without an index in what is observed."""
+    match tree:
+        case Variable(name=found):
+            return found
+        case ParenArith(inner=inner) | Unary(operand=inner):
+            return observed_name(inner)
+        case Binary(left=left, right=right):
+            return observed_name(left) or observed_name(right)
+        case ArithCall(args=args):
+            return next((found for arg in args if (found := observed_name(arg.value)) is not None), None)
+        case _:
+            return None
 
 
 def predict_step(children: list[Any], start: int, end: int) -> PredictStep:
@@ -353,6 +381,8 @@ def attributes(children: list[Any], start: int, end: int) -> Attributes:
 ALL = (
     sample_step,
     observe_step,
+    outcome_call,
+    outcome_paren,
     predict_step,
     marginalize_step,
     let_step,

@@ -313,8 +313,8 @@ def _step(node: Step) -> Doc:
     match node:
         case SampleStep(pattern):
             return _drawn(["sample ", _part(pattern)], node)
-        case ObserveStep(name):
-            return _drawn(["observe ", name.text], node)
+        case ObserveStep(name, outcome=outcome):
+            return _drawn(["observe ", name.text if outcome is None else _arith(outcome)], node)
         case PredictStep(name):
             return _drawn(["predict ", name.text], node)
         case MarginalizeStep(name):

@@ -204,7 +204,7 @@ def _declared(node: Any) -> tuple[Name, ...]:
             | RuleItem(name=name)
             | CompositionRule(name=name)
         ):
-            return (name,)
+            return (name,) if name.text != "_" or not isinstance(node, ObserveStep) else ()
         case _:
             return ()
 

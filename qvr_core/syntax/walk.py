@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from qvr_core.syntax.tree.arithmetic import (
+    Arith,
     ArithArg,
     ArithCall,
     Binary,
@@ -83,7 +84,8 @@ def _some(node: Any) -> Below:
 
 
 def _step(step: ObserveStep | PredictStep | MarginalizeStep) -> Below:
-    return (step.name, *_drawn(step))
+    outcome = step.outcome if isinstance(step, ObserveStep) else None
+    return (*_some(outcome), step.name, *_drawn(step))
 
 
 def _drawn(step: DrawStep) -> Below:
@@ -199,3 +201,10 @@ def walk(node: Any) -> Iterator[Any]:
         found = pending.pop()
         yield found
         pending += reversed(children(found))
+
+
+def read_by(step: DrawStep) -> list[Arith]:
+    """The arithmetic that a draw reads: its arguments, and what has an index in a computed outcome."""
+    outcome = step.outcome if isinstance(step, ObserveStep) else None
+    indexed = [] if outcome is None else [part for part in walk(outcome) if isinstance(part, Gather)]
+    return [*(arg.value for arg in step.draw.args or ()), *indexed]

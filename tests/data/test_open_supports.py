@@ -111,3 +111,13 @@ def test_what_a_family_cannot_draw_names_the_family(
     family = draw.partition("(")[0]
     with pytest.raises(DataProblem, match=rf"row 2: {said}.*`y` takes .*: it is observed as `{family}`"):
         prepare(make_job(tmp_path, text, algorithm="nuts", data="csv:d.csv"), analyse(text))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cell"), [("log(y)", "0"), ("logit(y)", "1"), ("(-log1p(y))", "-1"), ("log(y)", "-2")]
+)
+def test_a_value_without_a_function_is_told_before_the_run(tmp_path: Path, outcome: str, cell: str) -> None:
+    (tmp_path / "d.csv").write_text(f"y\n0.3\n{cell}\n0.5\n")
+    text = program("Normal(0.0, a)").replace("y : Row <-", f"{outcome}[i : Row] <-")
+    with pytest.raises(DataProblem, match=rf"row 2: {cell}(\.0)? (has no density there|is below 0).*`Normal, of "):
+        prepare(make_job(tmp_path, text, algorithm="nuts", data="csv:d.csv"), analyse(text))

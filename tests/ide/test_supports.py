@@ -24,6 +24,7 @@ program p : Row -> Real 1
     let (phi, omega) = hsgp(x, m=4, c=1.5)
     let s = bspline(x, knots=[0.0, 1.0])
     observe above[i : Row] : Real 1 [low=2 * upper - u[k[i]]] <- Normal(0.0, 1.0)
+    observe log(size)[i : Row] <- Normal(upper, 1.0)
     observe y[i : Row] <- Normal(u[k[i]] + mu[0] + phi[i, 0] + omega[1] + s[i, 2] + upper, 1.0)
     return u
 """
@@ -41,6 +42,7 @@ program p : Row -> Real 1
         ("low=lo$0wer", "sample lower <- Normal(0.0, 1.0)"),
         ("low=2 * up$0per", "upper : Real 1"),
         ("- u[k[$0i]]]", "i : Row"),
+        ("log(si$0ze)", "`log(size)` from `Normal`"),
         ("= hs$0gp", "Hilbert-space basis of a Gaussian process"),
         ("[sum_to$0_zero", "The numbers over the last index sum to 0"),
     ],

@@ -10,6 +10,7 @@ from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.reading import each_of, element_words, site_words
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.family import support_words
+from qvr_core.semantics.language.outcomes import computed_name, outcome_text
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.families.narrowed import has_places
@@ -30,7 +31,7 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
         space = None
     match site.draw:
         case FamilyDraw(family=family):
-            drawn = f"from `{family_words(family)}`{_between(site.draw)}"
+            drawn = f"{_outcome(family, name)}from `{family_words(family)}`{_between(site.draw)}"
             support = f"Support: {support_words(facts_of_draw(site.draw)).removeprefix('from ')}"
         case ArrowDraw(arrow=arrow):
             whole = arrow.arrow if isinstance(arrow, Lift) else arrow
@@ -94,6 +95,12 @@ def _places_note(site: Site, space: Named | None) -> str:
     draw = site.draw
     placed = isinstance(draw, FamilyDraw) and has_places(draw, None if space is None else space.space)
     return "Each place has numbers of its own: the density is their product, and not normalised." if placed else ""
+
+
+def _outcome(family: str, name: str) -> str:
+    """'`log(y)` ' where the family is that of a function of the value."""
+    found = computed_name(truncated_name(family) or family)
+    return "" if found is None else f"`{outcome_text(found[0], name)}` "
 
 
 def _between(draw: FamilyDraw) -> str:

@@ -22,9 +22,11 @@ from qvr_core.runtime.families import (
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.mixtures import mixed_family
 from qvr_core.runtime.families.on_spaces.flat import flat_family
+from qvr_core.runtime.families.on_spaces.outcomes import outcome_family
 from qvr_core.runtime.families.on_spaces.sum_to_zero import SUMMING_TO_ZERO
 from qvr_core.runtime.families.on_spaces.truncated import truncated_family
 from qvr_core.semantics.language.mixtures import component_names
+from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import flat_on, truncated_name
 
@@ -41,6 +43,8 @@ class _Families(dict[str, RuntimeFamily]):
     def __missing__(self, name: str) -> RuntimeFamily:
         if (inner := truncated_name(name)) is not None:
             return _truncated(inner)
+        if (outcome := computed_name(name)) is not None:
+            return _outcome(*outcome)
         if (kind := flat_on(name)) is not None:
             return flat_family(kind)
         if name == SUM_TO_ZERO:
@@ -54,6 +58,11 @@ class _Families(dict[str, RuntimeFamily]):
 @lru_cache(maxsize=256)
 def _mixture(components: tuple[str, ...]) -> RuntimeFamily:
     return mixed_family([RUNTIME_FAMILIES[name] for name in components])
+
+
+@lru_cache(maxsize=256)
+def _outcome(operations: tuple[str, ...], name: str) -> RuntimeFamily:
+    return outcome_family(RUNTIME_FAMILIES[name], operations)
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.tree.steps import LetStep, ObserveStep, SampleStep
 from qvr_core.syntax.tree.units import Placed
-from qvr_core.syntax.walk import children, walk
+from qvr_core.syntax.walk import children, read_by, walk
 
 
 @immutable
@@ -72,7 +72,7 @@ def _all_reads(steps: Sequence[Placed[Item]]) -> Iterator[tuple[str, list[Read]]
             name = node.name if isinstance(node, ObserveStep) else next(iter(node.pattern.names), None)
             if name is not None:
                 back = isinstance(node, ObserveStep) or node.start is not None
-                yield name.text, list(_reads([arg.value for arg in node.draw.args or ()], node.binders, back, step))
+                yield name.text, list(_reads(read_by(node), node.binders, back, step))
         yield from _all_reads(step.children)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, Support, bounded
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.language.outcomes import computed, computed_name
 from qvr_core.semantics.language.truncated import truncated, truncated_name
 from qvr_core.semantics.types.model.families import DeclaredFamily, DeclaredParameter, FamilyDraw
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space, width
@@ -41,6 +42,8 @@ def facts_of_draw(draw: FamilyDraw) -> Family:
 def _facts_named(name: str, own: Mapping[str, Family]) -> Family:
     if (inner := truncated_name(name)) is not None:
         return truncated(_facts_named(inner, own))
+    if (outcome := computed_name(name)) is not None:
+        return computed(outcome[0], _facts_named(outcome[1], own))
     components = component_names(name)
     if components is None:
         return own[name] if name in own else FAMILIES[name]

@@ -16,6 +16,7 @@ from typing import Any
 from qvr_core.semantics.language.family import Family, Parameter, Support
 from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.language.outcomes import computed, computed_name
 from qvr_core.semantics.language.sum_to_zero import FACTS, SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import FLAT, flat, flat_on, truncated, truncated_name
 from qvr_core.semantics.types.spaces import Space
@@ -43,6 +44,8 @@ class _Families(dict[str, Family]):
     def __missing__(self, name: str) -> Family:
         if (inner := truncated_name(name)) is not None:
             return truncated(self[inner])
+        if (outcome := computed_name(name)) is not None:
+            return computed(outcome[0], self[outcome[1]])
         if (kind := flat_on(name)) is not None:
             return flat(kind, self[FLAT])
         if name == SUM_TO_ZERO:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from qvr_core.semantics.language.family import Family, Parameter, Support
+from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.sum_to_zero import OF, SUM_TO_ZERO
 
 TRUNCATED = "Truncated"
@@ -63,4 +64,6 @@ def family_words(name: str) -> str:
     if name == SUM_TO_ZERO:
         return OF
     inner = truncated_name(name)
+    if (outcome := computed_name(inner or name)) is not None:
+        return outcome[1]
     return inner if inner is not None else FLAT if flat_on(name) is not None else name

@@ -21,6 +21,7 @@ from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, wi
 from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_single, refuse_whole, state_axis, state_label
 from qvr_core.semantics.programs.indexed_steps import product_of
+from qvr_core.semantics.programs.observed.computed import as_computed
 from qvr_core.semantics.programs.step_options import read_step_options
 from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
@@ -30,8 +31,9 @@ from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Ascription, Chain, MarginalizeModel, Site, StepModel
-from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH, UNSIZED_DRAW
+from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, COMPUTED_OUTCOME, INDEX_MISMATCH, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
+from qvr_core.syntax.tree.arithmetic import Variable
 from qvr_core.syntax.tree.declarations import Item
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import (
@@ -44,6 +46,7 @@ from qvr_core.syntax.tree.steps import (
     ScoreStep,
 )
 from qvr_core.syntax.tree.units import Placed
+from qvr_core.syntax.walk import walk
 
 Bindings = list[tuple[str, Binding]]
 
@@ -133,7 +136,7 @@ class _Block:
         match node:
             case ObserveStep():
                 read = with_lets(node, self.lets, ctx)
-                found = None if read is None else check_observed(read, self.hidden, self.states, ctx)
+                found = None if read is None else self._observed(read, ctx)
             case ScoreStep():
                 found = check_score(node, self.hidden, self.states, self.lets, ctx)
             case LetStep() if not depends(node, {*ctx.hidden, *self.lets}):
@@ -154,6 +157,17 @@ class _Block:
             self.body.append(found[0])
             self.reads.append(found[1])
         return []
+
+    def _observed(self, node: ObserveStep, ctx: StepContext) -> tuple[StepModel, Read] | None:
+        if node.outcome is None:
+            return check_observed(node, self.hidden, self.states, ctx)
+        named = [part.name for part in walk(node.outcome) if isinstance(part, Variable)]
+        if (let := next((name for name in named if name.text in self.lets), None)) is not None:
+            message = f"`{let.text}` is a let of this block: write here what it stands for"
+            ctx.scope.report(COMPUTED_OUTCOME, message, let.span)
+            return None
+        whole = as_computed(node, ctx)
+        return None if whole is None else check_observed(whole, self.hidden, self.states, ctx)
 
 
 _ABOVE = {

@@ -17,6 +17,7 @@ from qvr_core.semantics.programs.families.named_bounds import bounded_site, has_
 from qvr_core.semantics.programs.families.sum_to_zero import sum_to_zero_site, summing_to_zero
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
 from qvr_core.semantics.programs.inlining import inlined
+from qvr_core.semantics.programs.observed.computed import checked_computed
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import arrow_site, check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
@@ -74,6 +75,8 @@ def check_step(
 
 
 def _site(kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep, ctx: StepContext) -> TypedSite:
+    if isinstance(step, ObserveStep) and step.outcome is not None:
+        return checked_computed(step, partial(_site, kind, name), ctx)
     if isinstance(step, SampleStep) and (option := summing_to_zero(step)) is not None:
         return sum_to_zero_site(step, option, partial(_site, kind, name), ctx)
     if (counted := on_counts(step, ctx)) is not step:

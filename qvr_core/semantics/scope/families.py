@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
+from qvr_core.semantics.language.outcomes import computed, computed_name
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.language.truncated import flat_on, truncated, truncated_name
 from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope
@@ -18,6 +19,9 @@ def family_named(name: str, scope: Scope) -> Family | None:
     if (inner := truncated_name(name)) is not None:
         whole = family_named(inner, scope)
         return None if whole is None else truncated(whole)
+    if (outcome := computed_name(name)) is not None:
+        whole = family_named(outcome[1], scope)
+        return None if whole is None else computed(outcome[0], whole)
     if (components := component_names(name)) is not None:
         made = [family_named(one, scope) for one in components]
         known = [one for one in made if one is not None]
@@ -36,6 +40,8 @@ def is_damaged(name: str, scope: Scope) -> bool:
 def declared_in(family: str, scope: Scope) -> Iterator[DeclaredFamily]:
     """The families of the file that a family, or mixture, of this name is made of, each once."""
     family = truncated_name(family) or family
+    outcome = computed_name(family)
+    family = family if outcome is None else outcome[1]
     for name in dict.fromkeys(component_names(family) or (family,)):
         entry = None if name in FAMILIES else scope.lookup(name)
         if isinstance(entry, DistributionEntry):

@@ -37,6 +37,7 @@ PATTERN_MISMATCH = Code("pattern-mismatch", _ERROR, "A pattern has another numbe
 NO_DENSITY = Code("no-density", _ERROR, "What has no density cannot be observed.")
 UNSIZED_DRAW = Code("unsized-draw", _ERROR, "Nothing says how long the drawn vector is.")
 NO_DRAWS = Code("no-draws", _HINT, "The prior is improper: it has no draws.")
+COMPUTED_OUTCOME = Code("computed-outcome", _ERROR, "What is observed is no invertible function of one name.")
 UNNORMALISED = Code("unnormalised", _WARNING, "What a density lacks to be normalised depends on a latent.")
 STEP_OPTION = Code("step-option", _ERROR, "This kind of step has no such option, or it cannot have this value.")
 INDEX_NOT_INTEGER = Code("index-not-integer", _WARNING, "A real value is used as an index.")

@@ -60,6 +60,8 @@ class ObserveStep:
     binders: tuple[Binder, ...] = ()
     bracket: Span | None = None
     start: Arith | None = None
+    outcome: Arith | None = None
+    """What is observed, where that is a function of the name: `observe log(y)[i : Row] <- …`."""
 
 
 @immutable

@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import BSpline
 
 from qvr_core import dsl
-from qvr_core.inference import MCMC, NUTSKernel
+from qvr_core.inference import MCMC, NUTSKernel, Predictive
 
 HEAD = """object Row : FinSet 4
 object G : FinSet 2
@@ -215,6 +215,92 @@ def _forward(rows: Any) -> float:
     return float(np.log(alpha.sum()))
 
 
+def _by_group(v: Values) -> Any:
+    return np.asarray(v["a"])[GROUP]
+
+
+def _falling(v: Values, seen: int) -> Any:
+    """Of the first `seen` elements 2 − √y is Normal(m, 1), of the others it is at most that."""
+    first, last = Y[:seen], Y[seen:]
+    known = normal(2.0 - np.sqrt(first), v["m"]) - np.log(2.0 * np.sqrt(first))
+    return [normal(v["m"], 0.0), known, st.norm.logcdf(2.0 - np.sqrt(last), v["m"])]
+
+
+SHARES = np.array([0.1, 0.25, 0.6, 0.9])
+
+OUTCOMES = {
+    "log of y": Sentence(
+        M + "observe log(y)[i : Row] <- Normal(m, 1.5)", {"m": real()}, {"y": Y},
+        lambda v: [normal(v["m"], 0), st.lognorm.logpdf(Y, 1.5, 0, np.exp(v["m"]))],
+    ),
+    "logit of y": Sentence(
+        M + "observe logit(y)[i : Row] <- Normal(m, 1.5)", {"m": real()}, {"y": SHARES},
+        lambda v: [
+            normal(v["m"], 0),
+            normal(np.log(SHARES / (1 - SHARES)), v["m"], 1.5) - np.log(SHARES * (1 - SHARES)),
+        ],
+    ),
+    "exp, expm1, sigmoid and minus": Sentence(
+        M + "observe exp(y)[i : Row] <- Exponential(1.0)\nobserve expm1(u)[i : Row] <- Gumbel(m, 1.0)\n"
+        "observe (-sigmoid(w))[i : Row] <- Laplace(m, 1.0)",
+        {"m": real()}, {"y": Y / 4, "u": Y / 4, "w": Y},
+        lambda v: [
+            normal(v["m"], 0), -np.exp(Y / 4) + Y / 4, st.gumbel_r.logpdf(np.expm1(Y / 4), v["m"]) + Y / 4,
+            st.laplace.logpdf(-1 / (1 + np.exp(-Y)), v["m"]) - Y - 2 * np.log1p(np.exp(-Y)),
+        ],
+    ),
+    "an affine map with latents": Sentence(
+        "data g : Row -> G\nsample a[k : G] <- Normal(0.0, 1.0)\nsample b <- HalfNormal(1.0)\n"
+        "observe ((y - a[g[i]]) / b)[i : Row] <- StudentT(4.0, 0.0, 1.0)",
+        {"a": real(2), "b": positive()}, {"y": Y, "g": GROUP},
+        lambda v: [normal(v["a"], 0), st.halfnorm.logpdf(v["b"]), st.t.logpdf(Y, 4.0, _by_group(v), v["b"])],
+    ),
+    "a latent slope of either sign, truncated": Sentence(
+        M + "observe (y * m + 1)[i : Row] : Real 1 [low=0.2] <- Normal(0.0, 1.0)", {"m": real()}, {"y": Y},
+        lambda v: [
+            normal(v["m"], 0),
+            normal(Y * v["m"] + 1, 0) + np.log(abs(v["m"])) - st.norm.logcdf(-np.sign(v["m"]) * (0.2 * v["m"] + 1)),
+        ],
+    ),
+    "log behind a latent shift": Sentence(
+        "sample m <- Exponential(1.0)\nobserve log(y + m)[i : Row] <- Normal(0.0, 1.0) [left_censored=c]",
+        {"m": positive()}, {"y": Y, "c": [0, 0, 0, 1]},
+        lambda v: [
+            -v["m"], st.lognorm.logpdf(Y[:3] + v["m"], 1.0), st.norm.logcdf(np.log(Y[3:] + v["m"])),
+        ],
+    ),
+    "a falling function, censored": Sentence(
+        M + "observe (2 - sqrt(y))[i : Row] <- Normal(m, 1.0) [right_censored=c]",
+        {"m": real()}, {"y": Y, "c": [0, 0, 0, 1]}, lambda v: _falling(v, 3),
+    ),
+    "an interval of y": Sentence(
+        M + "observe log1p(y)[i : Row] <- Normal(m, 1.0) [interval=b]",
+        {"m": real()}, {"y": Y, "b": [0.4, 1.5, 2.0, 4.0]},
+        lambda v: [
+            normal(v["m"], 0), normal(np.log1p(Y[:3]), v["m"]) - np.log1p(Y[:3]),
+            np.log(st.norm.cdf(np.log(5.0), v["m"]) - st.norm.cdf(np.log(4.5), v["m"])),
+        ],
+    ),
+    "reads of earlier elements are the data": Sentence(
+        M + "observe log(y)[t : Time] <- Normal(m * y[t - 1], 1.0)", {"m": real()}, {"y": np.exp(SERIES)},
+        lambda v: [normal(v["m"], 0), normal(SERIES[1:], v["m"] * np.exp(SERIES[:-1])) - SERIES[1:]],
+    ),
+    "of a hidden state": Sentence(
+        M + "marginalize z[i : Row] : State <- Categorical([0.4, 0.6])\n"
+        "    observe ((log(y) - z[i]) / (1.0 + z[i]))[i : Row] <- Normal(m, 1.0)",
+        {"m": real()}, {"y": Y},
+        lambda v: [
+            normal(v["m"], 0),
+            mixed([0.4, 0.6], normal(np.log(Y)[:, None], [v["m"], 2 * v["m"] + 1], [1.0, 2.0]) - np.log(Y)[:, None]),
+        ],
+    ),
+    "a family of the file": Sentence(
+        M + "observe log(y)[i : Row] <- Bell(m)", {"m": real()}, {"y": Y},
+        lambda v: [normal(v["m"], 0), normal(np.log(Y), v["m"]) - np.log(Y)],
+        "family Bell(loc) : Real 1\n    density(x) = -(x - loc)^2 / 2 - 0.9189385332046727\n",
+    ),
+}  # fmt: skip
+
 FUNCTIONS = {
     "eigh": Sentence(
         "data A : G * G\n" + M + "let (values, vectors) = eigh(A * exp(m))\n"
@@ -257,7 +343,7 @@ def _vectors() -> Any:
     return vectors * np.sign(vectors[np.abs(vectors).argmax(0), [0, 1]])
 
 
-SENTENCES = {**SUPPORTS, **ROWS, **FUNCTIONS}
+SENTENCES = {**SUPPORTS, **OUTCOMES, **ROWS, **FUNCTIONS}
 PLAIN = {"eigh"}
 """What has no loops: such a program runs step by step, and says so."""
 EXACT = dict.fromkeys(SENTENCES, 1e-9) | {"solve": 1e-7}
@@ -292,3 +378,29 @@ def test_chains_are_machine_code(name: str) -> None:
     sentence = SENTENCES[name]
     mcmc = MCMC(NUTSKernel(), num_warmup=5, num_samples=2, num_chains=1, seed=2, engine="compiled")
     assert mcmc.run(program(sentence), None, tensors(sentence.data)).engine == "compiled"
+
+
+def test_cells_that_lack_are_imputed_on_the_own_scale() -> None:
+    """Their logarithm moves, with its Jacobian: the cell has the density of a LogNormal."""
+    model = dsl.loads(
+        f"{HEAD}program p : One -> One\n    {M}    observe log(y)[i : Row] <- Normal(m, 1.0) [missing=impute]\n"
+        "    return m\nexport p\n"
+    ).morphism
+    given = {"y": torch.tensor([0.4, torch.nan, 2.0, 3.5])}
+    drawn = MCMC(NUTSKernel(), 200, 200, 1, seed=3, engine="compiled").run(model, None, given).samples["y"]
+    assert bool((drawn > 0).all())
+    assert 0.3 < float(drawn.median()) < 8.0
+
+
+def test_draws_are_on_the_own_scale_and_within_what_the_function_has() -> None:
+    lines = "sample m <- Normal(0.0, 0.001)\n    observe {}[i : Row] <- {}\n    return m\nexport p\n"
+    text = f"object Row : FinSet 4\nprogram p : One -> One\n    {lines}"
+    torch.manual_seed(1)
+
+    def drawn(outcome: str, family: str) -> Any:
+        model = dsl.loads(text.format(outcome, family)).morphism
+        return Predictive(model, num_samples=500)(None, {})["y"].reshape(-1).numpy()
+
+    assert st.kstest(drawn("log(y)", "Normal(m, 1.0)"), st.lognorm(1.0).cdf).pvalue > 1e-3
+    assert st.kstest(drawn("(2 - 3 * y)", "Normal(m, 1.0)"), st.norm(2 / 3, 1 / 3).cdf).pvalue > 1e-3
+    assert st.kstest(np.sqrt(drawn("sqrt(y)", "Normal(m, 1.0)")), st.halfnorm.cdf).pvalue > 1e-3

@@ -76,6 +76,7 @@
 (return_step (name) @variable)
 (return_item (name) @variable)
 (arith_call . (name) @function.call)
+(outcome_call . (name) @function.call)
 (comprehension . (name) @function.call)
 (method_call (word) @function.method)
 (attribute_call (word) @function.method)

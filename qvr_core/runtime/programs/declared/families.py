@@ -16,6 +16,7 @@ from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.families.mixtures import mixed_family
+from qvr_core.runtime.families.on_spaces.outcomes import outcome_family
 from qvr_core.runtime.families.on_spaces.truncated import truncated_family
 from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.runtime.families.soundness import TOLERANCE, beyond
@@ -27,6 +28,7 @@ from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.family import Family, Parameter, bounds_of
 from qvr_core.semantics.language.mixtures import component_names
+from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import truncated_name
 from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw
 
@@ -41,6 +43,8 @@ def runtime_family(draw: FamilyDraw, parts: Parts) -> RuntimeFamily:
 def _named(name: str, own: Mapping[str, RuntimeFamily]) -> RuntimeFamily:
     if (inner := truncated_name(name)) is not None:
         return truncated_family(_named(inner, own))
+    if (outcome := computed_name(name)) is not None:
+        return outcome_family(_named(outcome[1], own), outcome[0])
     components = component_names(name)
     if components is None:
         return own[name] if name in own else RUNTIME_FAMILIES[name]

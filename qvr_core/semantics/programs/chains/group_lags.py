@@ -18,7 +18,7 @@ from qvr_core.syntax.tree.declarations import Item
 from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.tree.steps import LetStep, MarginalizeStep, ObserveStep, SampleStep
 from qvr_core.syntax.tree.units import Placed
-from qvr_core.syntax.walk import walk
+from qvr_core.syntax.walk import read_by, walk
 
 
 @immutable
@@ -71,9 +71,9 @@ def _mentions(steps: Sequence[Placed[Item]]) -> Iterator[tuple[str, frozenset[st
         if isinstance(node, LetStep):
             names, trees = node.pattern.names, [node.value]
         elif isinstance(node, SampleStep):
-            names, trees = node.pattern.names, [arg.value for arg in node.draw.args or ()]
+            names, trees = node.pattern.names, read_by(node)
         elif isinstance(node, ObserveStep | MarginalizeStep):
-            names, trees = (node.name,), [arg.value for arg in node.draw.args or ()]
+            names, trees = (node.name,), read_by(node)
         else:
             continue
         read = frozenset(one.name.text for tree in trees for one in walk(tree) if isinstance(one, Variable))
