@@ -16,12 +16,13 @@ from qvr_core.semantics.language.family import Family, Parameter, Support
 
 COMPUTED = "Computed"
 
-_EVERYTHING = (-math.inf, math.inf)
-
 
 class Interval(NamedTuple):
     low: float
     high: float
+
+
+_EVERYTHING = Interval(-math.inf, math.inf)
 
 
 class Function(NamedTuple):
@@ -40,16 +41,36 @@ def _log(x: float) -> float:
     return -math.inf if x <= 0 else math.log(x)
 
 
+def _square(x: float) -> float:
+    return x * x
+
+
+def _sigmoid(x: float) -> float:
+    return 1.0 / (1.0 + _exp(-x))
+
+
+def _logit(x: float) -> float:
+    return math.inf if x >= 1 else _log(x) - math.log1p(-x)
+
+
+def _expm1(x: float) -> float:
+    return _exp(x) - 1.0
+
+
+def _log1p(x: float) -> float:
+    return _log(x + 1.0)
+
+
+_POSITIVE, _UNIT, _ABOVE = Interval(0.0, math.inf), Interval(0.0, 1.0), Interval(-1.0, math.inf)
+
 FUNCTIONS: Mapping[str, Function] = {
-    "log": Function(Interval(0.0, math.inf), Interval(*_EVERYTHING), _exp),
-    "exp": Function(Interval(*_EVERYTHING), Interval(0.0, math.inf), _log),
-    "sqrt": Function(Interval(0.0, math.inf), Interval(0.0, math.inf), lambda x: x * x),
-    "logit": Function(Interval(0.0, 1.0), Interval(*_EVERYTHING), lambda x: 1.0 / (1.0 + _exp(-x))),
-    "sigmoid": Function(
-        Interval(*_EVERYTHING), Interval(0.0, 1.0), lambda x: math.inf if x >= 1 else _log(x) - math.log1p(-x)
-    ),
-    "log1p": Function(Interval(-1.0, math.inf), Interval(*_EVERYTHING), lambda x: _exp(x) - 1.0),
-    "expm1": Function(Interval(*_EVERYTHING), Interval(-1.0, math.inf), lambda x: _log(x + 1.0)),
+    "log": Function(_POSITIVE, _EVERYTHING, _exp),
+    "exp": Function(_EVERYTHING, _POSITIVE, _log),
+    "sqrt": Function(_POSITIVE, _POSITIVE, _square),
+    "logit": Function(_UNIT, _EVERYTHING, _sigmoid),
+    "sigmoid": Function(_EVERYTHING, _UNIT, _logit),
+    "log1p": Function(_ABOVE, _EVERYTHING, _expm1),
+    "expm1": Function(_EVERYTHING, _ABOVE, _log1p),
 }
 ARITHMETIC = ("plus", "minus", "times", "over")
 """The operations that take a number of the program."""
@@ -77,7 +98,7 @@ def reach(operations: Sequence[str], low: float | None, high: float | None) -> R
             ends = Interval(-ends.high, -ends.low)
         elif name in ARITHMETIC:
             known = known and ends == _EVERYTHING
-            ends = Interval(*_EVERYTHING)
+            ends = _EVERYTHING
         else:
             one = FUNCTIONS[name]
             narrow = narrow or ends.low < one.range.low or ends.high > one.range.high

@@ -41,6 +41,13 @@ class DeclarationSite:
 Place = Origin | DeclarationSite
 
 
+def within(place: Place, whole: Origin) -> bool:
+    """Whether a place lies in a part of the same unit."""
+    if not isinstance(place, Origin) or place.unit != whole.unit:
+        return False
+    return whole.span.start <= place.span.start and place.span.end <= whole.span.end
+
+
 @immutable
 class Related:
     """Another place that a diagnostic stems from."""

@@ -21,7 +21,7 @@ from qvr_core.semantics.programs.families.counts import COUNTS
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH, INVALID_OPTION
-from qvr_core.semantics.types.diagnostics import Code, Origin, Place, Severity
+from qvr_core.semantics.types.diagnostics import Code, Severity, within
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.program_codes import DUPLICATE_AXIS, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Unknown
@@ -75,7 +75,7 @@ def bounded_site(step: Drawn, check: Callable[[Drawn, StepContext], TypedSite], 
     later = ctx.scope.diagnostics[told:]
     del ctx.scope.diagnostics[told:]
     places = [ctx.scope.origin(end.span) for end in given]
-    ctx.scope.diagnostics.extend(one for one in later if any(_within(one.place, place) for place in places))
+    ctx.scope.diagnostics.extend(one for one in later if any(within(one.place, place) for place in places))
     return made
 
 
@@ -100,15 +100,6 @@ def _problem(step: Drawn, found: TypedSite, ctx: StepContext) -> tuple[Code, str
             message = f"`{option.key.text}` does not go together with bounds beside the draw, which truncate it"
             return STEP_OPTION, message, option.key.span
     return None
-
-
-def _within(place: Place, whole: Origin) -> bool:
-    return (
-        isinstance(place, Origin)
-        and place.unit == whole.unit
-        and whole.span.start <= place.span.start
-        and place.span.end <= whole.span.end
-    )
 
 
 def _first(step: Drawn) -> Span:

@@ -14,7 +14,7 @@ from qvr_core.semantics.arithmetic.mixture_draws import family_of, is_mixture
 from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.outcomes import FUNCTIONS, NEGATE, name_of, reach
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.types.diagnostics import Origin, Place, Severity
+from qvr_core.semantics.types.diagnostics import Severity, within
 from qvr_core.semantics.types.program_codes import COMPUTED_OUTCOME, UNNORMALISED
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Binary, Gather, ParenArith, Unary, Variable
 from qvr_core.syntax.tree.names import Name, Span
@@ -78,13 +78,8 @@ def checked_computed(step: ObserveStep, check: Callable[[ObserveStep, StepContex
     del ctx.scope.diagnostics[told:]
     given = (whole.draw.args or ())[len(step.draw.args or ()) :]
     places = [ctx.scope.origin(one.span) for one in given]
-    ctx.scope.diagnostics.extend(one for one in later if any(_within(one.place, place) for place in places))
+    ctx.scope.diagnostics.extend(one for one in later if any(within(one.place, place) for place in places))
     return made
-
-
-def _within(place: Place, whole: Origin) -> bool:
-    inside = isinstance(place, Origin) and place.unit == whole.unit
-    return inside and whole.span.start <= place.span.start and place.span.end <= whole.span.end
 
 
 def _operations(outcome: Arith, step: ObserveStep, ctx: StepContext) -> tuple[list[str], list[Arith]]:
