@@ -235,6 +235,9 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     for option, expr in (("mask", site.mask), ("weight", site.weight), ("lengths", site.lengths)):
         if expr is not None and expr.type.indexed and entry_axes(site):
             raise no(f"the option `{option}` of vectors whose entries are drawn one by one")
+    if site.lengths is not None and (site.noncentred or site.limits):
+        beside = "noncentred" if site.noncentred else site.limits[0][0]
+        raise no(f"the option `{beside}` with `lengths`", "leave one of them out")
     if site.lengths is not None and not isinstance(site.lengths, Data | Constant):
         raise no("the option `lengths` that is computed", "declare it as data: `data n : Group -> Nat`")
     if values_of(None if site.chain is None else site.chain.start):

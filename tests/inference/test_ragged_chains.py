@@ -369,3 +369,58 @@ def test_a_guide_fits_the_posterior_of_what_exists() -> None:
     there = ~Y.isnan()
     wanted = -stats.norm.logpdf(Y[there], 0.0, math.sqrt(1.25)).sum()
     assert sum(losses[-300:]) / 300 == pytest.approx(wanted, abs=0.1)
+
+
+LIMITED = """
+    data late : Subject * Time
+    sample s <- HalfNormal(1.0)
+    sample h[g : Subject, t : Time] <- Normal(1.5, s) [lengths=n{more}]
+    observe y[g : Subject, t : Time] : Real 1 [low=-0.5] <- Normal(h[g, t], 0.5) [lengths=n, right_censored=late]
+    return s
+"""
+LATE = doubles([[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 1.0, 0.0]])
+
+
+def of_limited(h: Tensor, s: float) -> float:
+    found = float(stats.halfnorm.logpdf(s))
+    for g, t in ((g, t) for g, n in enumerate(LENGTHS.tolist()) for t in range(n)):
+        mean = float(h[g, t])
+        known = stats.norm.logsf if LATE[g, t] else stats.norm.logpdf
+        found += stats.norm.logpdf(mean, 1.5, s) + known(float(Y[g, t]), mean, 0.5) - stats.norm.logsf(-0.5, mean, 0.5)
+    return found
+
+
+@pytest.mark.parametrize("more", ["", ", noncentred"])
+def test_limits_are_those_of_the_elements_that_exist(more: str) -> None:
+    model = made(LIMITED.format(more=more))
+    given = {"n": LENGTHS, "y": Y, "late": LATE, "h": H, "s": S}
+    assert model.log_joint(None, given).item() == pytest.approx(of_limited(H, S.item()), abs=1e-9)
+
+
+def test_a_standardised_value_has_the_density_of_its_value_with_the_jacobian() -> None:
+    """What does not exist rests: a standard normal density of its number."""
+    model = made(LIMITED.format(more=", noncentred"))
+    free = {"s": torch.tensor([0.2], dtype=torch.float64), "h": torch.randn(1, 2, 4, dtype=torch.float64)}
+    run = model.run(None, condition({"n": LENGTHS, "y": Y, "late": LATE}), unconstrained(free), by_rows(1))
+    s, h = run.sites["s"].value.item(), run.sites["h"].value[0]
+    there = ~H.isnan()
+    torch.testing.assert_close(h[there], 1.5 + s * free["h"][0][there])
+    assert run.log_joint().item() == pytest.approx(of_limited(h, s), abs=1e-9)
+    rest = stats.norm.logpdf(free["h"][0][~there]).sum()
+    assert run.sites["h"].log_jacobian.item() == pytest.approx(6 * math.log(s) + rest, abs=1e-9)
+
+
+@pytest.mark.parametrize("more", ["", ", noncentred"])
+def test_chains_of_limited_elements_are_machine_code(more: str) -> None:
+    mcmc = MCMC(NUTSKernel(), 20, 10, 1, seed=4, engine="compiled")
+    found = mcmc.run(made(LIMITED.format(more=more)), None, {"n": LENGTHS, "y": Y, "late": LATE})
+    assert found.engine == "compiled"
+    assert bool((found.samples["h"].isnan() == H.isnan()).all())
+
+
+def test_one_number_for_each_of_several_indices_may_be_ascribed() -> None:
+    body = "    sample s <- HalfNormal(1.0)\n"
+    body += "    observe y[g : Subject, t : Time] : Real 1 <- Normal(0.0, s)\n    return s\n"
+    y = Y.nan_to_num(0.5)
+    expected = stats.halfnorm.logpdf(0.6) + stats.norm.logpdf(y, 0.0, 0.6).sum()
+    assert made(body).log_joint(None, {"y": y, "s": S}).item() == pytest.approx(expected, abs=1e-9)

@@ -387,7 +387,8 @@ class FamilySite:
             raise self.where.misfit(f"values of shape {batch}, as the arguments have", f"shape {own}")
         if self.site.ascription is Ascription.VALUE and event_free(self.facts, self.space) and len(own) > 1:
             wanted = sizes(self.space) if self.space is not None else ()
-            if all(size == 1 for size in batch) and own[-len(wanted) :] != wanted:
+            numbers = wanted == (1,) and bool(self.plate) and own == self.plate  # one for each element of the indices
+            if not numbers and all(size == 1 for size in batch) and own[-len(wanted) :] != wanted:
                 raise self.where.misfit(f"rows of {wanted}, as `: {self._plate_name}` says", f"shape {own}")
         plate = self.plate
         plain = self.kind == "observe" and groups is None and self.site.ascription is Ascription.PLATE

@@ -6,11 +6,12 @@ gradient, has no density, and is NaN in all that is reported.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
-from qvr_core.runtime.families.bijectors import Bound, Support, constrain
-from qvr_core.runtime.programs.arithmetic import Parts
+from qvr_core.runtime.families.bijectors import Bound, Support, constrain, restored
+from qvr_core.runtime.programs.arithmetic import Evaluate, Parts
 from qvr_core.runtime.programs.chain_site import ChainSite, resting
 from qvr_core.runtime.programs.chains.lengths import Existing, Lengths
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
@@ -83,8 +84,19 @@ class UnequalSite(FamilySite):
         self, frame: Frame, free: Tensor, parameters: tuple[Tensor, ...]
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         existing = self.lengths(frame)
-        value, log_jacobian = self._placed(free, self._support(parameters), existing)
-        return existing.held(value, 1), log_jacobian, None
+        how = self.family.standardised if self.site.noncentred else None
+        if how is None:
+            value, log_jacobian = self._placed(free, self._support(parameters), existing)
+            return existing.held(value, 1), log_jacobian, None
+        made = restored(free, how, self.family.log_prob, parameters)
+        sizes = self.lengths.sizes
+        kept = arrays.where(existing.beside(made.log_jacobian, 1), made.log_jacobian, 0.0)
+        log_jacobian = kept.reshape(len(free), -1).sum(-1)
+        _, rest = existing.parts(0)
+        if len(rest):
+            flat = free.reshape(free.shape[0], -1, *free.shape[1 + len(sizes) :])
+            log_jacobian = log_jacobian + resting(flat.index_select(1, rest))
+        return existing.held(made.value, 1), log_jacobian, made.log_density
 
     def _placed(self, free: Tensor, support: Support, existing: Existing, first: int = 0) -> tuple[Tensor, Tensor]:
         """The values of unconstrained numbers (B, *sizes, …) from place `first` on, 0 for what does not exist, and
@@ -100,6 +112,18 @@ class UnequalSite(FamilySite):
         return made.reshape(free.shape[0], *sizes, *value.shape[2:]), log_jacobian
 
     # ------------------------------------------------------------ densities
+
+    def _bounds(
+        self, frame: Frame, value: Cell, groups: Cell | None, options: Mapping[str, Evaluate]
+    ) -> dict[str, Cell]:
+        """What the options say, that of an element which exists where there is none."""
+        existing, sizes = self.lengths(frame), self.lengths.sizes
+        found = super()._bounds(frame, value, groups, options)
+        for key, cell in found.items():
+            lead = int(cell.rows)
+            if tuple(cell.value.shape[lead : lead + len(sizes)]) == sizes:
+                found[key] = Cell(existing.held(cell.value, lead), cell.rows)
+        return found
 
     def weighted(self, terms: Terms, frame: Frame, groups: Cell | None, absent: float = 0.0) -> Terms:
         found = super().weighted(terms, frame, groups, absent)

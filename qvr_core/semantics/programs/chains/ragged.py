@@ -14,7 +14,7 @@ from qvr_core.semantics.types.model.expressions import Constant, Data, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, STEP_OPTION
 from qvr_core.syntax.tree.names import Name
 
-_BESIDE = ("via", "at", "noncentred", "missing")
+_BESIDE = ("via", "at", "missing")
 
 
 def no_lengths(name: str, options: StepOptions, ctx: StepContext) -> None:
@@ -67,5 +67,6 @@ def _beside(options: StepOptions, indices: Sequence[Running]) -> str | None:
     lagging = next((one for one in indices[:-1] if one.lag), None)
     if lagging is not None:
         return f"`lengths` counts along the last index, and `{lagging.name}` lags behind: write it last"
-    key = next((key for key in _BESIDE if getattr(options, key) is not None), None) or next(iter(options.limits), None)
+    chained = options.noncentred is not None and any(one.lag for one in indices)
+    key = "noncentred" if chained else next((key for key in _BESIDE if getattr(options, key) is not None), None)
     return None if key is None else f"`lengths` does not go together with `{key}` yet: leave one of them out"
