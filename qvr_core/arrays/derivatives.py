@@ -133,11 +133,10 @@ def _mul(node: Array, d: Array) -> Sequence[Array | None]:
 
 @rule("div")
 def _div(node: Array, d: Array) -> Sequence[Array | None]:
+    # one division serves both: where rows are many it is what a Normal's gradient costs
     left, right = node.args
-    return [
-        None if left.constant else p("div", d, right),
-        None if right.constant else p("neg", p("div", p("mul", d, node), right)),
-    ]
+    share = p("div", d, right)
+    return [None if left.constant else share, None if right.constant else p("neg", p("mul", share, node))]
 
 
 @rule("pow")

@@ -200,6 +200,30 @@ def logit(x: Array, eps: float | None = None) -> Array:
     return p("log", p("div", x, p("sub", x.graph.constant(1.0), x)))
 
 
+@listed("logsigmoid", "log_sigmoid")
+def log_sigmoid(x: Any) -> Array:
+    """log(1 / (1 + exp(−x))); of log odds that were made of a probability its logarithm, without the way there."""
+    (x,) = arrays(x)
+    known = _log_probability(x)
+    return p("log_sigmoid", x) if known is None else known
+
+
+def _log_probability(log_odds: Array) -> Array | None:
+    """log t of what `logit` made of t, log(1 − t) of its negative; None of other log odds."""
+    if log_odds.op == "where":
+        ways = [_log_probability(one) for one in log_odds.args[1:]]
+        return None if ways[0] is None or ways[1] is None else p("where", log_odds.args[0], ways[0], ways[1])
+    failure = log_odds.op == "neg"
+    odds = log_odds.args[0] if failure else log_odds
+    match odds.op, odds.args:
+        case "log", (Array(op="div", args=(t, Array(op="sub", args=(one, other)))),):
+            if other is t and one.constant and one.plain and one.size == 1 and float(one.data) == 1.0:
+                return p("log1p", p("neg", t)) if failure else p("log", t)
+        case _:
+            pass
+    return None
+
+
 @listed("special_ndtr", "ndtr")
 def ndtr(x: Array) -> Array:
     """The standard normal's distribution function."""

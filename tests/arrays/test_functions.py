@@ -24,6 +24,7 @@ from qvr_core.arrays.listing import FUNCTIONS
 Case = tuple[str, Callable[[Any], Any]]
 M = torch.tensor([[2.0, 0.3, -0.2], [0.1, 1.5, 0.4], [0.2, -0.3, 1.2]]).double()
 INDEX = torch.tensor([2, 0, 1, 0])
+SEEN = torch.tensor([True, False, False, True])
 
 
 def moved(x: Any) -> Any:
@@ -58,6 +59,8 @@ CASES: list[Case] = [
     ("xlogy", lambda x: torch.xlogy(torch.tensor([0.0, 1.0, 2.0, 0.0]).double(), x.square() + 0.5)),
     ("softplus", lambda x: F.softplus(x) + F.softplus(x, beta=2.0)),
     ("logsigmoid", lambda x: F.logsigmoid(30.0 * x)),
+    ("log_of_probability", lambda x: F.logsigmoid(torch.where(SEEN, (p := x.sigmoid().logit()), -p))),
+    ("log_of_neither", lambda x: F.logsigmoid(torch.where(SEEN, (p := x.sigmoid()).logit(), (p / (2.0 - p)).log()))),
     ("silu", lambda x: F.silu(x) + F.gelu(x)),
     ("ndtr", lambda x: torch.special.ndtr(x) + torch.special.log_ndtr(8.0 * x) + torch.special.log_ndtr(-9.0 * x)),
     ("i0e", lambda x: torch.special.i0e(3.0 * x) + torch.special.i1e(x + 4.0)),

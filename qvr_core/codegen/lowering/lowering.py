@@ -27,6 +27,7 @@ from qvr_core.codegen.loops import (
     contiguous,
     counters,
 )
+from qvr_core.codegen.vector_blocks import FEWEST_ROWS, LONGEST_INNER
 
 MOST_COST = 40
 """Operations that are written out again where a number is read; what takes more is stored."""
@@ -132,10 +133,14 @@ class Lowering:
         offset = len(target)
         small: Sequence[int] = node.graph.evaluate("unrepeated", [node.data], (), ())
         numbers: list[Any] = node.graph.evaluate("listed", [node.data], tuple(small), ())
+        steps = contiguous(tuple(small))
+        rows, columns = math.prod(small[:-1]), small[-1] if small else 1
+        if reals and rows >= FEWEST_ROWS and rows in small and 1 < columns <= LONGEST_INNER:
+            # a table of few columns, each in one piece: vectors run along the rows
+            numbers = [number for column in range(columns) for number in numbers[column::columns]]
+            steps = (*(1 for _ in small[:-1]), rows)
         target.extend(numbers if reals else map(int, numbers))
-        strides = tuple(
-            0 if size != kept else step for size, kept, step in zip(shape, small, contiguous(tuple(small)), strict=True)
-        )
+        strides = tuple(0 if size != kept else step for size, kept, step in zip(shape, small, steps, strict=True))
         buffer = self.real_buffer if reals else self.whole_buffer
         return strided(Strided(buffer, offset, strides), shape, node.kind)
 
