@@ -67,6 +67,8 @@ def _show(run_id: str, found: Loo, refits: Refits | None) -> None:
 
     out = console()
     how = f"{len(found.exact)} refitted, the others by PSIS" if found.exact else "by PSIS"
+    if refits is not None and not found.exact:
+        how = f"by PSIS: no Pareto k is above {found.good:.2f}, so there was nothing to refit"
     out.print(
         f"{run_id}, LOO: elpd {found.total:.1f}, SE {found.se:.1f}, p {found.parameters.sum():.1f}, of "
         f"{len(found.names):,} observations ({how})",

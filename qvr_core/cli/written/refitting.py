@@ -17,10 +17,11 @@ Found = TypeVar("Found")
 
 
 def refitted(run_id: str, estimate: Callable[[RunDirectory, Watch], Found]) -> tuple[RunDirectory, Found]:
-    """The estimate of a run, with a bar of its refits on stderr; ends the command where it cannot be."""
+    """The estimate of a run, with a bar of its refits on stderr, or a line for each tenth of them where no terminal
+    is; ends the command where it cannot be."""
     from rich.progress import Progress
 
-    from qvr_core.cli.console import PlainConsole
+    from qvr_core.cli.console import PlainConsole, say
     from qvr_core.cli.runs import drawn_from
     from qvr_core.runs.record.files import DamagedFile
     from qvr_core.runs.record.lock import Held
@@ -36,8 +37,14 @@ def refitted(run_id: str, estimate: Callable[[RunDirectory, Watch], Found]) -> t
 
             task = bar.add_task("refits", total=None, visible=False)
 
+            told = 0
+
             def watch(done: int, count: int, label: str) -> None:
+                nonlocal told
                 counted[:] = done, count
+                if not bar.console.is_terminal and (tenth := 10 * done // max(count, 1)) > told:
+                    told = tenth
+                    say(f"refits: {done} of {count}", err=True)
                 bar.update(task, completed=done, total=count, description=f"refits {label}".strip(), visible=True)
 
             try:

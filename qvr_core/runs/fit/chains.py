@@ -41,7 +41,7 @@ def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """How far a run is: transitions of `total`."""
+    """How far a run is: transitions of `total`, of each chain on the average."""
 
     done: int
     total: int
@@ -49,9 +49,13 @@ class Far:
     """Which group of chains is at work, where they come one after the other."""
 
     @classmethod
-    def in_turn(cls, place: int, groups: int, now: Progress) -> Far:
-        """Where so many groups come one after the other."""
-        return cls(place * now.total + now.draw + 1, groups * now.total, place if groups > 1 else None)
+    def in_turn(cls, place: int, groups: Sequence[Sequence[int]], now: Progress, begun: Callable[[int], int]) -> Far:
+        """Where groups of chains come one after the other; `begun` transitions each had before the run went on."""
+        done = [now.total if at < place else now.draw + 1 if at == place else begun(group[0])
+                for at, group in enumerate(groups)]  # fmt: skip
+        sizes = [len(group) for group in groups]
+        mean = sum(size * each for size, each in zip(sizes, done, strict=True)) // sum(sizes)
+        return cls(mean, now.total, place if len(groups) > 1 else None)
 
 
 def _own_number(number: int) -> int:
@@ -88,7 +92,9 @@ def sample(
                 chains.chains_of(
                     interruptible,
                     [seeds[number] for number in group],
-                    lambda now, place=place, group=group: watch(group, now, Far.in_turn(place, len(groups), now)),
+                    lambda now, place=place, group=group: watch(
+                        group, now, Far.in_turn(place, groups, now, checkpoints.draw_of)
+                    ),
                     ended,
                     checkpoints.keeper(place, group),
                 )

@@ -91,6 +91,8 @@ def test_folds_have_the_closed_form(asked: tuple[str, ...], tmp_path: Path, monk
     done = qvr("cv", run.run_id, *asked, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
+    # no terminal is there for a bar
+    assert f"refits: {found['folds']} of {found['folds']}" in done.stderr
     rows = found["observations"]
     fold = np.array([row["fold"] for row in rows])
     exact = np.empty(len(Y))
@@ -204,6 +206,7 @@ def test_refits_of_other_draws_do_not_count(tmp_path: Path, monkeypatch: pytest.
     done = qvr("loo", run.run_id, "--exact", "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == before
+    assert "there was nothing to refit" in " ".join(qvr("loo", run.run_id, "--exact").stdout.split())
 
 
 def test_estimates_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
