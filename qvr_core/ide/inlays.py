@@ -133,7 +133,8 @@ def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
     node = placed.unit.node
     if not isinstance(node, DrawStep):
         return
-    family = FAMILIES.get(node.draw.name.text)
+    name = node.draw.name.text
+    family = None if name in snapshot.entries else FAMILIES.get(name)
     arguments = node.draw.args or ()
     if family is None or len(family.parameters) < 2 or len(arguments) < 2:
         return

@@ -167,6 +167,8 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
             return _of_file_or_template(snapshot, statement, name, "size" if occurrence.part == "size" else "unknown")
         case "arrow":
             return _of_file_or_template(snapshot, statement, name, "unknown")
+        case "family":
+            return _of_file(snapshot, name) or Symbol("family", name, -1, occurrence.of or _owner_role(placed))
         case "value" | "callee" | "returned":
             return _value(snapshot, statement, placed, occurrence)
         case "element":

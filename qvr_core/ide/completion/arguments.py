@@ -42,7 +42,7 @@ def fitting_first(
 def parameter_at(snapshot: Snapshot, bracket: Bracket) -> Parameter | None:
     """The parameter of a family whose argument begins at a cursor; None in the midst of one."""
     name, since = "" if bracket.before is None else bracket.before.text, bracket.since
-    family: Family | None = FAMILIES.get(name) or declared_facts(snapshot, name)
+    family: Family | None = declared_facts(snapshot, name) or FAMILIES.get(name)
     if family is None or (since and not (len(since) == 2 and since[1].kind == "EQUAL")):
         return None
     if since:

@@ -217,7 +217,7 @@ def parameters_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> 
         name = f"{place.tokens[bracket.start - 3].text}.{name}"
     if name == MIXTURE and bracket.position:
         yield from families_offered(snapshot, place)
-    family = FAMILIES.get(name) or declared_facts(snapshot, name)
+    family = declared_facts(snapshot, name) or FAMILIES.get(name)
     for parameter in family.parameters if family is not None else ():
         yield Completion(parameter.name, "property", parameter.constraint, insert=f"{parameter.name}=", rank=GOOD)
 

@@ -236,7 +236,8 @@ def _noncentred(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[Action]:
     step = placed.unit.node
     if not isinstance(step, SampleStep) or step.draw.expression is not None:
         return
-    family = FAMILIES.get(step.draw.name.text)
+    name = step.draw.name.text
+    family = None if name in snapshot.entries else FAMILIES.get(name)
     given = () if step.options is None else step.options.items
     fixed = all(isinstance(arg.value, Literal) for arg in step.draw.args or ())
     if family is None or not family.noncentred or fixed or any(o.key.text == "noncentred" for o in given):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from qvr_core.semantics.arithmetic.elementwise import Check
+from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
 from qvr_core.semantics.scope.environment import FreeName, StepContext
-from qvr_core.semantics.scope.scope import DamagedEntry, FunctionEntry, Scope
+from qvr_core.semantics.scope.scope import Argument, DamagedEntry, Entry, FunctionEntry, Globals, Scope
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related, Severity
 from qvr_core.semantics.types.model.expressions import Builtin, Data, Expr, Function, ValueType
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import (
     BOUND_TWICE,
     FUNCTION_ARGUMENTS,
@@ -21,7 +23,7 @@ from qvr_core.semantics.types.program_codes import (
 )
 from qvr_core.semantics.types.spaces import Unknown
 from qvr_core.syntax.statements import units_of
-from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Binary, Gather, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Binary, Comprehension, Gather, Variable
 from qvr_core.syntax.tree.declarations import DefDecl, DefHeader, FunctionParameter, Item
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import LetStep, ReturnStep
@@ -58,7 +60,36 @@ def check_function(statement: Statement, scope: Scope, check: Check) -> Function
     if scope.mistaken or broken:
         return DamagedEntry(name)
     read = frozenset(word for word in ctx.reads if word not in values)
-    return FunctionEntry(name, statement, read)
+    language = frozenset(word for word in _called(statement) & BUILTINS.keys() if scope.lookup(word) is None)
+    return FunctionEntry(name, statement, read, language)
+
+
+def _called(statement: Statement) -> set[str]:
+    """The names of functions in a body."""
+    nodes = [placed.unit.node for placed in units_of(statement)]
+    parts = [part for node in nodes if node is not None for part in walk(node)]
+    calls = {part.func.text for part in parts if isinstance(part, ArithCall)}
+    return calls | {part.function.text for part in parts if isinstance(part, Comprehension)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Without:
+    """The file as a function of another one sees it: `names` are the language's there."""
+
+    file: Globals
+    names: frozenset[str]
+
+    def entry(self, name: str) -> Entry | None:
+        return None if name in self.names else self.file.entry(name)
+
+    def solved(self, variable: str) -> int | None:
+        return self.file.solved(variable)
+
+    def labels(self, name: str) -> tuple[str, ...] | None:
+        return self.file.labels(name)
+
+    def check_program(self, statement: Statement, scope: Scope, arguments: Mapping[str, Argument]) -> Program:
+        return self.file.check_program(statement, scope, arguments)
 
 
 def _elements(statement: Statement) -> set[str]:
@@ -228,8 +259,11 @@ def expanded(
     ctx.bindings = {name: held for name, held in ctx.bindings.items() if name not in entry.reads}
     ctx.locals = {name: held for name, held in ctx.locals.items() if name not in entry.reads}
     ctx.aliases, ctx.weights, scope.unit = {}, {}, entry.statement.uid
+    outside = scope.globals
+    scope.globals = _Without(outside, entry.language) if entry.language else outside
     inner = {**values, **{name: check(default, ctx) for name, default in defaults}}
     value = _body(entry.statement, inner, weights, ctx, check)
+    scope.globals = outside
     _check_labels(kept[-1], inner.values(), ctx)
     ctx.aliases, ctx.weights, ctx.bindings, ctx.locals, ctx.reads, ctx.data, ctx.free = kept
     scope.unit = unit

@@ -35,7 +35,7 @@ from qvr_core.semantics.scope.scope import (
     TemplateEntry,
     UnknownName,
 )
-from qvr_core.semantics.types.codes import RESERVED_NAME
+from qvr_core.semantics.types.codes import HIDDEN_BUILTIN
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.failures import failure
 from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Sort
@@ -124,7 +124,7 @@ def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None)
     entries: dict[str, Entry] = {}
     nodes: dict[str, Node] = {}
     export: Export | None = None
-    _check_reserved(statement, scope)
+    _report_hidden(statement, scope)
     match node:
         case ObjectDecl():
             _objects(node, scope, entries, nodes)
@@ -196,15 +196,15 @@ def _forgive_broken_lines(statement: Statement, scope: Scope) -> None:
 _WORD = re.compile(r"\w+")
 
 
-def _check_reserved(statement: Statement, scope: Scope) -> None:
+def _report_hidden(statement: Statement, scope: Scope) -> None:
     if isinstance(statement.header.unit.node, CompositionHeader):
         return
     for name in statement.header.unit.declares:
         builtin = BUILTINS.get(name.text)
         if name.text in FAMILIES:
-            scope.report(RESERVED_NAME, f"`{name.text}` is a family of distributions", name.span)
+            scope.report(HIDDEN_BUILTIN, f"`{name.text}` hides the language's family of that name", name.span)
         elif builtin is not None and builtin.reserved:
-            scope.report(RESERVED_NAME, f"`{name.text}` is a builtin function", name.span)
+            scope.report(HIDDEN_BUILTIN, f"`{name.text}` hides the language's function of that name", name.span)
 
 
 def _owners(names: tuple[Name, ...], scope: Scope) -> Iterator[tuple[Name, Scope]]:

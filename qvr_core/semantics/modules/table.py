@@ -158,7 +158,8 @@ class _Reading:
                 self._item(item, module, names)
         elif decl.prefix is None:
             for name in module.public:
-                self._offer(name, (module.location, name), decl.path.span, self._behind_prefix(module))
+                if self._free(Name(name, decl.path.span)):
+                    self._offer(name, (module.location, name), decl.path.span, self._behind_prefix(module))
         elif self._free(decl.prefix) and self._new_prefix(decl.prefix, module):
             table.prefixes[decl.prefix.text] = module
             for name in module.public:

@@ -26,10 +26,13 @@ def family_named(name: str, scope: Scope) -> Family | None:
         made = [family_named(one, scope) for one in components]
         known = [one for one in made if one is not None]
         return mixture_of(known) if len(known) == len(made) else None
-    if name in FAMILIES or flat_on(name) is not None or name == SUM_TO_ZERO:
+    if flat_on(name) is not None or name == SUM_TO_ZERO:
         return FAMILIES[name]
     entry = scope.lookup(name)
-    return entry.facts if isinstance(entry, DistributionEntry) else None
+    if entry is not None:
+        # what a file declares hides what the language has under the name
+        return entry.facts if isinstance(entry, DistributionEntry) else None
+    return FAMILIES.get(name)
 
 
 def is_damaged(name: str, scope: Scope) -> bool:
@@ -43,6 +46,6 @@ def declared_in(family: str, scope: Scope) -> Iterator[DeclaredFamily]:
     outcome = computed_name(family)
     family = family if outcome is None else outcome[1]
     for name in dict.fromkeys(component_names(family) or (family,)):
-        entry = None if name in FAMILIES else scope.lookup(name)
+        entry = scope.lookup(name)
         if isinstance(entry, DistributionEntry):
             yield entry.family

@@ -119,11 +119,13 @@ class GuideEntry:
 @immutable
 class FunctionEntry:
     """A function of arithmetic.  `statement` is its tree, which each call types anew; `reads` are the names of the file
-    that its body may look up."""
+    that its body may look up, and `language` those words of it that are the language's, whatever a file that calls it
+    declares."""
 
     name: str
     statement: Statement
     reads: frozenset[str]
+    language: frozenset[str] = frozenset()
 
 
 @immutable

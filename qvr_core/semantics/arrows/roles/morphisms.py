@@ -12,8 +12,8 @@ from qvr_core.semantics.arrows.roles.layers import batch_norm, dropout, embed, l
 from qvr_core.semantics.arrows.roles.tensors import latent, observed
 from qvr_core.semantics.arrows.roles.windows import conv, pool
 from qvr_core.semantics.arrows.roles.wrong_role import Marks, resolve_role
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import (
     UNEXPECTED_INIT,
@@ -47,7 +47,7 @@ def check_morphism(decl: MorphismDecl, scope: Scope) -> Arrow:
 
 def of_role(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> Arrow:
     """The arrow of a declaration's role between these spaces."""
-    settings = read_options(decl.options, _family_of(decl), scope)
+    settings = read_options(decl.options, _family_of(decl, scope), scope)
     if settings is None:
         return _damaged(decl, domain, codomain, scope)
     if decl.init is not None and not settings.role.takes_init:
@@ -66,9 +66,9 @@ def _would_fit(decl: MorphismDecl, scope: Scope) -> bool:
     return not quiet.mistaken
 
 
-def _family_of(decl: MorphismDecl) -> Family | None:
+def _family_of(decl: MorphismDecl, scope: Scope) -> Family | None:
     name = family_name(decl.init)
-    return FAMILIES.get(name.text) if name is not None else None
+    return family_named(name.text, scope) if name is not None else None
 
 
 def _damaged(decl: MorphismDecl, domain: Named, codomain: Named, scope: Scope) -> Damaged:
