@@ -118,6 +118,15 @@ def main() -> None:
     flowers = (centre[kind] + np.array([0.4, 0.3, 0.35, 0.2]) * rng.normal(size=(150, 4))).astype(np.float32)
     np.savez(HERE / "flowers.npz", x=flowers - flowers.mean(0), species=kind)
 
+    push = rng.normal(size=(300, 20))
+    angle, speed, seen = rng.normal(size=300), np.zeros(300), np.empty((300, 20, 3))
+    for step in range(20):
+        speed = 0.9 * speed - 0.5 * np.sin(angle) + 0.3 * push[:, step] + 0.05 * rng.normal(size=300)
+        angle = angle + speed
+        seen[:, step] = np.stack([np.sin(angle), np.cos(angle), speed], 1)
+    seen += 0.2 * rng.normal(size=seen.shape)
+    np.savez(HERE / "pendulum.npz", push=push[..., None].astype(np.float32), reading=seen.astype(np.float32))
+
 
 if __name__ == "__main__":
     main()

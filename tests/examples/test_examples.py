@@ -18,7 +18,7 @@ PROGRAMS = sorted((ROOT / "examples").glob("?*.qvr"))
 BROKEN = sorted((ROOT / "examples" / "broken").glob("?*.qvr"))
 MISTAKES = {"wrong_argument_count": 2, "two_mistakes_and_a_broken_line": 3}
 """Errors of the broken examples that have more than one."""
-CELLS = {"elman_rnn_lm", "lstm_lm", "rlstm_lm", "mogrifier_rlstm_lm", "mogrifier_low_rank_lm"}
+CELLS = {"elman_rnn_lm", "gru_lm", "lstm_lm", "rlstm_lm", "mogrifier_rlstm_lm", "mogrifier_low_rank_lm"}
 TEXT_MODELS = {"bidirectional_rnn_lm", "vanilla_rnn_lm", "transformer_lm"} | CELLS
 
 

@@ -38,11 +38,11 @@ program discrete : Token -> Token
 STEPS = 12
 
 
-def job(folder: Path, **config: object) -> Job:
+def job(folder: Path, text: str = SOURCE, **config: object) -> Job:
     asked = RunConfig.model_validate(
         {"rows": 40, "batch_size": 8, "steps": STEPS, "learning_rate": 0.05, "threads": 1, **config}
     )
-    return RunStore(folder).create(path="m.qvr", text=SOURCE, program=None, config=asked, base=str(folder))
+    return RunStore(folder).create(path="m.qvr", text=text, program=None, config=asked, base=str(folder))
 
 
 def fit(made: Job) -> SviFit:
@@ -72,6 +72,37 @@ def test_a_fit_taken_up_again_has_the_losses_of_an_unbroken_one(config: dict[str
     list(again.restore())
     assert again.step == 5
     assert begun + [again.advance() for _ in range(STEPS - 5)] == whole
+
+
+NORMALISED = """\
+object Image : Real 2 3 3
+object Out : Real 1
+morphism even : Image -> Image [role=batch_norm]
+morphism out : Image -> Out [role=kernel, param_source=linear] ~ Normal
+program net(x) : Image -> Out
+    let h = even(x)
+    observe y : Out <- out(h)
+    return y
+"""
+
+
+def test_what_batches_have_left_is_taken_up_again(tmp_path: Path) -> None:
+    unbroken, made = fit(job(tmp_path, NORMALISED)), job(tmp_path, NORMALISED)
+    for _ in range(STEPS):
+        unbroken.advance()
+    first = fit(made)
+    for _ in range(5):
+        first.advance()
+    first.save()
+    again = fit(made)
+    list(again.restore())
+    for _ in range(STEPS - 5):
+        again.advance()
+    wanted, found = unbroken.model.state_dict(), again.model.state_dict()
+    assert wanted["even.running_mean"].abs().min() > 0.0
+    assert {name: value.tolist() for name, value in found.items()} == {
+        name: value.tolist() for name, value in wanted.items()
+    }
 
 
 @pytest.fixture(scope="module")
