@@ -6,8 +6,7 @@ The wrong variant of each stands in tests/spec, beside the feature.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,132 +18,24 @@ from scipy.interpolate import BSpline
 
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel, Predictive
-
-HEAD = """object Row : FinSet 4
-object G : FinSet 2
-object Time : FinSet 5
-object State : FinSet 2
-object Animal : {hare, lynx}
-"""
-Y = np.array([0.4, 1.5, 2.0, 3.5])
-GROUP = np.array([0, 1, 0, 1])
-SERIES = np.array([0.3, -0.2, 0.9, 1.1, 0.4])
-TABLE = np.array([[2.0, 0.3], [0.3, 1.0]])
-LOW, HIGH = np.array([1, 3]), np.array([5, 8])
-
-Values = dict[str, Any]
-Draw = Callable[[np.random.Generator], Any]
-
-
-class Sentence(NamedTuple):
-    """Lines of a program, with the values of its latents and its density."""
-
-    lines: str
-    latents: dict[str, Draw]
-    data: Values
-    density: Callable[[Values], Any]
-    """Of the latents by name, all log densities of the program, to be summed."""
-    declared: str = ""
-    """What stands above the program."""
-
-
-def real(*shape: int) -> Draw:
-    return lambda random: random.normal(size=shape)
-
-
-def positive(*shape: int) -> Draw:
-    return lambda random: np.exp(random.normal(size=shape))
-
-
-def unit(*shape: int) -> Draw:
-    return lambda random: random.uniform(0.1, 0.9, size=shape)
-
-
-def ascending(size: int, low: float = 0.0) -> Draw:
-    return lambda random: low + np.cumsum(np.exp(random.normal(size=size)))
-
-
-def summing_to_zero(size: int) -> Draw:
-    return lambda random: linalg.null_space(np.ones((1, size))) @ random.normal(size=size - 1)
-
-
-def normal(y: Any, loc: Any, scale: Any = 1.0) -> Any:
-    return st.norm.logpdf(y, loc, scale)
-
-
-def total(*parts: Any) -> float:
-    return float(sum(np.sum(part) for part in parts))
-
-
-def mixed(weights: Any, densities: Any) -> Any:
-    """log Σ_k weights_k exp(densities_k) over the last axis."""
-    return np.log(np.sum(np.asarray(weights) * np.exp(densities), -1))
-
-
-M = "sample m <- Normal(0.0, 1.0)\n"
-SEEN = "observe y[i : Row] <- "
-
-SUPPORTS = {
-    "flat on what is ascribed": Sentence(
-        "sample s : Real 1 [low=0.0] <- Flat()\n" + SEEN + "Normal(0.0, s)",
-        {"s": positive()}, {"y": Y}, lambda v: [normal(Y, 0.0, v["s"])],
-    ),
-    "flat ordered, without k!": Sentence(
-        "sample s : Ordered 3 <- Flat()\n" + SEEN + "Normal(s[0], 1.0)",
-        {"s": ascending(3)}, {"y": Y}, lambda v: [normal(Y, v["s"][0])],
-    ),
-    "flat as the from of a chain": Sentence(
-        "sample h[t : Time] <- Normal(h[t - 1], 1.0) from Flat()\nobserve y[t : Time] <- Normal(h[t], 1.0)",
-        {"h": real(5)}, {"y": SERIES}, lambda v: [normal(v["h"][1:], v["h"][:-1]), normal(SERIES, v["h"])],
-    ),
-    "a family above 0": Sentence(
-        "sample s : Real 1 [low=0.0] <- Normal(1.0, 2.0)\n" + SEEN + "Normal(s, 1.0)",
-        {"s": positive()}, {"y": Y},
-        lambda v: [normal(v["s"], 1.0, 2.0) - st.norm.logsf(0.0, 1.0, 2.0), normal(Y, v["s"])],
-    ),
-    "counts from 1": Sentence(
-        "sample r <- Exponential(1.0)\nobserve n[i : Row] : Nat [low=1] <- Poisson(r)",
-        {"r": positive()}, {"n": [1, 2, 2, 4]},
-        lambda v: [-v["r"], st.poisson.logpmf([1, 2, 2, 4], v["r"]) - st.poisson.logsf(0, v["r"])],
-    ),
-    "counts without bounds": Sentence(
-        "sample r <- Exponential(1.0)\nobserve n[i : Row] : Nat <- Poisson(r)",
-        {"r": positive()}, {"n": [1, 2, 0, 4]}, lambda v: [-v["r"], st.poisson.logpmf([1, 2, 0, 4], v["r"])],
-    ),
-    "bounds that are computed": Sentence(
-        "data a : G\ndata g : Row -> G\nsample r <- Exponential(1.0)\n"
-        "observe y[i : Row] : Real 1 [low=a[g[i]] - 1, high=3.0 * exp(r)] <- Normal(r, 1.0)",
-        {"r": lambda random: 0.3 + random.uniform()}, {"a": [0.0, 0.1], "g": GROUP, "y": Y},
-        lambda v: [
-            -v["r"],
-            normal(Y, v["r"])
-            - np.log(st.norm.cdf(3 * np.exp(v["r"]), v["r"]) - st.norm.cdf(GROUP * 0.1 - 1.0, v["r"])),
-        ],
-    ),
-    "a latent's bound is a latent": Sentence(
-        "sample r <- Exponential(1.0)\nsample s[g : G] : Real 1 [low=2 * r + 1] <- Normal(0.0, 1.0)\n"
-        + SEEN + "Normal(s[0] + s[1], 1.0)",
-        {"r": unit(), "s": ascending(2, 3.0)}, {"y": Y},
-        lambda v: [-v["r"], normal(v["s"], 0) - st.norm.logsf(2 * v["r"] + 1), normal(Y, v["s"].sum())],
-    ),
-    "positive and ascending": Sentence(
-        "sample s : Ordered 3 [low=0.0] <- Normal(1.0, 2.0)\n" + SEEN + "Normal(s[1], 1.0)",
-        {"s": ascending(3)}, {"y": Y},
-        lambda v: [np.log(6.0), normal(v["s"], 1.0, 2.0) - st.norm.logsf(0.0, 1.0, 2.0), normal(Y, v["s"][1])],
-    ),
-    "arguments by place": Sentence(
-        "sample s : Ordered 2 <- Normal([3.0, 10.0], 1.0)\n" + SEEN + "Normal(s[1], 1.0)",
-        {"s": ascending(2)}, {"y": Y}, lambda v: [normal(v["s"], [3.0, 10.0]), normal(Y, v["s"][1])],
-    ),
-    "summing to zero": Sentence(
-        "sample t <- HalfNormal(1.0)\nsample u[i : Row] <- Normal(0.0, t) [sum_to_zero]\n" + SEEN + "Normal(u[i], 1.0)",
-        {"t": positive(), "u": summing_to_zero(4)}, {"y": Y},
-        lambda v: [
-            st.halfnorm.logpdf(v["t"]), normal(v["u"] @ linalg.null_space(np.ones((1, 4))), 0.0, v["t"]),
-            normal(Y, v["u"]),
-        ],
-    ),
-}  # fmt: skip
+from tests.runtime.third_edition.supports import (
+    GROUP,
+    HEAD,
+    SEEN,
+    SERIES,
+    SUPPORTS,
+    TABLE,
+    M,
+    Sentence,
+    Values,
+    Y,
+    mixed,
+    normal,
+    positive,
+    real,
+    total,
+    unit,
+)
 
 RATE = """def rate(t, z, theta) = [theta[0] * z[hare] - theta[1] * z[hare] * z[lynx],
     -theta[2] * z[lynx] + theta[3] * z[hare] * z[lynx]]
@@ -188,6 +79,21 @@ ROWS = {
         "        observe y[i : Row] <- Normal(m + a + 2.0 * b, 1.0)",
         {"m": real()}, {"y": Y}, _two_chains,
     ),
+    "each name of a group has its own lag": Sentence(
+        "sample a <- Beta(2.0, 2.0)\n"
+        "let (l, s)[t : Time] = (a * (y[t] - s[t - 2]) + (1 - a) * l[t - 1], "
+        "(1 - a) * (y[t] - l[t - 1]) + a * s[t - 2]) from (1.0, (0.1, 0.2))\n"
+        "observe y[t : Time] <- Normal(l[t - 1] + s[t - 2], 1.0)",
+        {"a": unit()}, {"y": SERIES}, lambda v: [st.beta.logpdf(v["a"], 2.0, 2.0), _seasons(float(v["a"]))],
+    ),
+    "ragged within limits": Sentence(
+        "data n : G -> Nat\n" + M
+        + "observe z[g : G, t : Time] : Real 1 [low=-1.0] <- Normal(m, 1.0) [lengths=n]",
+        {"m": real()}, {"z": np.stack([SERIES, SERIES]), "n": [5, 2]},
+        lambda v: [
+            normal(v["m"], 0.0), normal(SERIES, v["m"]), normal(SERIES[:2], v["m"]), -7 * st.norm.logsf(-1.0, v["m"]),
+        ],
+    ),
     "neighbours": Sentence(
         "data x : Row * Time\n" + M + "let d[i : Row, k : Row] = x[i, k + 1] - x[i, k]\n"
         "observe y[i : Row] <- Normal(m + sum(d[i, k] * k for k : Row), 1.0)",
@@ -205,6 +111,18 @@ ROWS = {
         lambda v: [*(st.dirichlet.logpdf(row, [2.0, 2.0]) for row in v["P"]), _forward(v["P"])],
     ),
 }  # fmt: skip
+
+
+def _seasons(a: float) -> float:
+    """`l` begins at its second element, `s` at its third; before that a read of it is the one of the cycle given."""
+    level, season, found = [1.0], [0.1, 0.2], 0.0
+    for t in range(1, 5):
+        earlier = season[t - 2] if t >= 2 else season[t]
+        found += float(normal(SERIES[t], level[t - 1] + earlier))
+        level.append(a * (SERIES[t] - earlier) + (1 - a) * level[t - 1])
+        if t >= 2:
+            season.append((1 - a) * (SERIES[t] - level[t - 1]) + a * earlier)
+    return found
 
 
 def _forward(rows: Any) -> float:
@@ -328,6 +246,11 @@ FUNCTIONS = {
         "sample w : Real 5 <- Normal(0.0, 1.0)\n"
         "observe y[i : Row] <- Normal(sum(B[i] * w), 1.0)",
         {"w": real(5)}, {"y": Y, "x": Y}, lambda v: [normal(v["w"], 0.0), normal(Y, _spline() @ v["w"])],
+    ),
+    "a function whose arguments have labels": Sentence(
+        "sample k[q : Animal] <- Normal(0.0, 1.0)\n" + SEEN + "Normal(gap(k), 1.0)",
+        {"k": real(2)}, {"y": Y}, lambda v: [normal(v["k"], 0.0), normal(Y, v["k"][0] - 2.0 * v["k"][1])],
+        'def gap(k) = k["hare"] - 2.0 * k[lynx]\n',
     ),
     "solve": Sentence(
         "data when : Time\nsample th : Real 4 <- LogNormal(-1.5, 0.3)\n"
