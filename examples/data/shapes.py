@@ -1,4 +1,4 @@
-"""Simulated pictures for `convolutional_classifier` and `image_autoencoder`: `python shapes.py FILE COUNT SEED`.
+"""Simulated pictures for `convolutional_classifier`: `python shapes.py FILE COUNT SEED`.
 
 Pictures of 16 × 16 pixels, 0 to 15 as whole numbers, of one of four shapes of 5 to 7 pixels a side anywhere, in noise
 and unequal light.
