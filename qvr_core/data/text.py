@@ -136,10 +136,10 @@ def plan(
         return DataProblem(message, path=corpus.path, remedy=remedy, site=site)
 
     if len(needs.inputs) != 1 or needs.inputs[0].kind != "finite" or not needs.inputs[0].sequence:
-        raise misfit(
-            f"`{needs.program}` does not read one sequence of tokens",
-            "Text suits a program from a finite set to a finite set that scans, attends or averages over its input",
-        )
+        remedy = "Text suits a program from a finite set to a finite set that scans, attends or averages over its input"
+        if len(needs.inputs) == 1 and needs.inputs[0].kind == "finite":
+            remedy += f", or whose type says that it is a sequence (`Seq {needs.inputs[0].written}`)"
+        raise misfit(f"`{needs.program}` does not read one sequence of tokens", remedy)
     source = needs.inputs[0]
     targets = [site for site in needs.observed if site.kind == "finite"]
     if len(targets) != 1 or len(needs.observed) != 1 or needs.data:

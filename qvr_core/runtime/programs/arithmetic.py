@@ -20,6 +20,7 @@ from qvr_core.runtime.values.layout import factors, take_factor, width
 from qvr_core.runtime.values.precision import at_least, precision
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.expressions import (
+    COLUMN,
     Apply,
     Arrange,
     Bound,
@@ -91,6 +92,8 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             return indexed.contract(expr, [compile_expr(factor, parts) for factor in factors])
         case Scatter(body=summed, index=by):
             return indexed.scatter(expr, compile_expr(summed, parts), compile_expr(by, parts))
+        case Arrange(base=base, axes=order) if order == COLUMN and isinstance(expr.type.space, Seq):
+            return _column(compile_expr(base, parts))
         case Arrange(base=base, axes=order):
             return _arrange(compile_expr(base, parts), order)
         case FieldOf(base=base, index=index):
@@ -296,6 +299,16 @@ def _arrange(base: Evaluate, order: tuple[int | None, ...]) -> Evaluate:
             if value.ndim - rows + 1 >= -place:
                 value = value.unsqueeze(place)
         return Cell(value, cell.rows)
+
+    return run
+
+
+def _column(base: Evaluate) -> Evaluate:
+    """Numbers one a position, (L,) or (L, 1) behind rows, as (L, 1)."""
+
+    def run(frame: Frame) -> Cell:
+        cell = as_one(base(frame))
+        return Cell(cell.value.unsqueeze(-1), cell.rows) if cell.rank == 1 else cell
 
     return run
 

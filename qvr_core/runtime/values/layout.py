@@ -240,7 +240,12 @@ def _prepare_factor(factor: Space, value: object, where: Where) -> Tensor:
     rank = 2 if block.sequence else 1
     if tensor.dim() != rank or tensor.is_floating_point():
         axes = "(B, L)" if block.sequence else "(B,)"
-        raise where.misfit(f"int64 {axes} ({describe(factor)})", _dtype_and_shape(tensor))
+        found = _dtype_and_shape(tensor)
+        if where.part == "the input" and rank == 1 and tensor.dim() == 2 and not tensor.is_floating_point():
+            # where no arrow of the body asks for a sequence, only the type can
+            name = factor.nominal if isinstance(factor, Finite) and factor.nominal else f"({describe(factor)})"
+            found += f"; of a sequence a row the program's type says so: `Seq {name}`"
+        raise where.misfit(f"int64 {axes} ({describe(factor)})", found)
     if tensor.numel() and not recording():
         low, high = (int(bound) for bound in arrays.aminmax(tensor))
         if low < 0 or high >= block.size:

@@ -13,15 +13,16 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     axes,
     broadcast,
     broadcast_shapes,
+    element,
     is_data,
     tail,
     tied_pairs,
 )
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, ValueType
+from qvr_core.semantics.types.model.expressions import COLUMN, Arrange, Bound, Data, Expr, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH
-from qvr_core.semantics.types.spaces import Dim, Named, Real, Space, Unknown
+from qvr_core.semantics.types.spaces import Dim, Named, Real, Seq, Space, Unknown
 from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, Gather, ParenArith, Variable
 
@@ -61,7 +62,28 @@ def elementwise(
     aligned = align(values, texts, where, ctx)
     if aligned.failed or any(isinstance(value.type.space, Unknown) for value in values):
         return aligned.values, ValueType(Unknown(), rows=any(value.type.rows for value in values))
-    return aligned.values, broadcast_shape(list(zip(aligned.values, texts, strict=True)), where, ctx)
+    kind = broadcast_shape(list(zip(aligned.values, texts, strict=True)), where, ctx)
+    return _in_columns(aligned.values), kind
+
+
+def _in_columns(values: list[Expr]) -> list[Expr]:
+    """The operands, numbers one a position as columns where they meet what has axes, or numbers kept so.
+
+    `mean(h)` of `h : Seq (Real 8)` may have no axis but the positions, which would else meet the 8 entries of `h`.
+    """
+    single = [isinstance(value.type.space, Seq) and axes(value.type) == [] for value in values]
+    if not any(single) or (not any(axes(value.type) for value in values) and not _kept_apart(values, single)):
+        return values
+    return [
+        Arrange(type=value.type, origin=value.origin, base=value, axes=COLUMN) if alone else value
+        for value, alone in zip(values, single, strict=True)
+    ]
+
+
+def _kept_apart(values: Sequence[Expr], single: Sequence[bool]) -> bool:
+    """Whether numbers one a position meet of which some may be columns: those of arrows are, whole numbers are not."""
+    found = [value for value, alone in zip(values, single, strict=True) if alone]
+    return len(found) > 1 and any(isinstance(element(value.type), Real) for value in found)
 
 
 def broadcast_shape(operands: Sequence[Operand], where: Origin, ctx: StepContext) -> ValueType:

@@ -153,6 +153,10 @@ class Arrange(ExprBase):
     axes: tuple[int | None, ...]
 
 
+COLUMN: tuple[int | None, ...] = (0, None)
+"""The axes of an `Arrange` that makes numbers one a position of a sequence a column; one that is a column stays."""
+
+
 @immutable_by_name
 class FieldOf(ExprBase):
     """`x.h`: the columns or the factor at `index`."""
