@@ -35,7 +35,7 @@ from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.deterministic import deterministic, filled_in_predictors
 
-AT_ONCE = 250
+AT_ONCE = 500
 """Rows of one execution: draws times rows of the input."""
 NUMBERS_AT_ONCE = 200_000
 """Numbers observed times draws of one execution."""
