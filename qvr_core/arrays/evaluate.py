@@ -246,8 +246,7 @@ _OPERATIONS: dict[str, Evaluated] = {
         a[0][tuple(slice(0, n if at != p[0] else None) for at, n in enumerate(s))], a[1], p[0]
     ),
     "add_along": lambda a, p, s: _add_along(*a, *p),
-    # into an array in rows: numpy keeps the order of the parts, which every later reader would have to copy
-    "cat": lambda a, p, s: np.concatenate(a, p[0], np.empty(s, np.result_type(*a))),
+    "cat": lambda a, p, s: np.concatenate(a, p[0]),
     "diagonal": lambda a, p, s: np.diagonal(a[0], axis1=-2, axis2=-1),
     "diagonal_embed": lambda a, p, s: a[0][..., None] * np.eye(a[0].shape[-1]),
     "sum": lambda a, p, s: _total(a[0], p[0]).reshape(s),

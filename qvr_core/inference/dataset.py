@@ -40,7 +40,9 @@ def dataset(values: Mapping[str, Tensor], axes: Axes, lead: Dims = LEAD) -> Data
             if called is None or called in taken or known_as.setdefault(called, elements) != elements:
                 called = f"{name}_dim_{at}"
             coords[called] = elements
-        found[name] = Variable(tuple(coords), value.numpy(), {one: _labels(labels) for one, labels in coords.items()})
+        # numbers in another order would be copied by every reader that wants them in a row
+        numbers = np.ascontiguousarray(value.numpy())
+        found[name] = Variable(tuple(coords), numbers, {one: _labels(labels) for one, labels in coords.items()})
     return Dataset(found)
 
 

@@ -40,9 +40,10 @@ class DeclaredData:
         length = (None,) if self.sequence else ()
         own = () if element is None or isinstance(element, Finite) else sizes(element)
         self.shape: tuple[int | None, ...] = (*plates, *length, *(() if own == (1,) else own))
-        several = isinstance(element, Real) and len(own) > 1
+        several = isinstance(element, Real) and len(own) > 2
         self._flattened = len(own) if several else 0
-        """The sizes of an element that is given in its shape, and is one vector in programs."""
+        """The sizes of an element that is given in its shape, and is one vector in programs; of two it stays the matrix
+        that families and functions take."""
         self._seen: tuple[object, ...] | None = None
         self._given: object = None
         self._cell = Cell(arrays.zeros(()), False)

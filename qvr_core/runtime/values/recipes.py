@@ -18,7 +18,7 @@ Recipe = Callable[[], nn.Module]
 
 
 class Remade(nn.Module):
-    """A module that is pickled as its recipe, its parameters and whether it is training."""
+    """A module that is pickled as its recipe, its parameters and which of its layers are in training."""
 
     recipe: Recipe | None = None
     noted: tuple[str, ...] = ()
@@ -28,7 +28,9 @@ class Remade(nn.Module):
         if self.recipe is None:
             return super().__reduce_ex__(protocol)
         plain = {name: getattr(self, name) for name in self.noted}
-        return remade, (self.recipe, tensors_of(self), self.training, plain)
+        # each layer by itself: dropout and batch norm train only where SVI says so
+        training = {name: module.training for name, module in self.named_modules()}
+        return remade, (self.recipe, tensors_of(self), training, plain)
 
     def __copy__(self) -> Self:
         # a shallow copy shares everything
@@ -37,8 +39,10 @@ class Remade(nn.Module):
         return made
 
 
-def remade(recipe: Recipe, tensors: Mapping[str, Tensor], training: bool, plain: Mapping[str, Any]) -> nn.Module:
-    """The module of a recipe with these parameters."""
+def remade(
+    recipe: Recipe, tensors: Mapping[str, Tensor], training: Mapping[str, bool], plain: Mapping[str, Any]
+) -> nn.Module:
+    """The module of a recipe with these parameters, and these of its layers in training."""
     with numbers_kept():
         made = recipe()
     own = tensors_of(made)
@@ -49,7 +53,9 @@ def remade(recipe: Recipe, tensors: Mapping[str, Tensor], training: bool, plain:
         take(tensor, tensors[name])
     for name, value in plain.items():
         setattr(made, name, value)
-    return made.train(training)
+    for name, module in made.named_modules():
+        module.training = training.get(name, module.training)
+    return made
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
