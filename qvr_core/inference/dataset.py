@@ -41,7 +41,7 @@ def dataset(values: Mapping[str, Tensor], axes: Axes, lead: Dims = LEAD) -> Data
                 called = f"{name}_dim_{at}"
             coords[called] = elements
         # numbers in another order would be copied by every reader that wants them in a row
-        numbers = np.ascontiguousarray(value.numpy())
+        numbers = np.asarray(value.numpy(), order="C")
         found[name] = Variable(tuple(coords), numbers, {one: _labels(labels) for one, labels in coords.items()})
     return Dataset(found)
 
