@@ -204,15 +204,16 @@ def logit(x: Array, eps: float | None = None) -> Array:
 def log_sigmoid(x: Any) -> Array:
     """log(1 / (1 + exp(−x))); of log odds that were made of a probability its logarithm, without the way there."""
     (x,) = arrays(x)
-    known = _log_probability(x)
-    return p("log_sigmoid", x) if known is None else known
+    # a choice of two, as of success and failure, and no deeper one: shared ones would be gone through again and again
+    found = [_log_probability(one) for one in (x.args[1:] if x.op == "where" else (x,))]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return p("log_sigmoid", x)
+    return p("where", x.args[0], *known) if x.op == "where" else known[0]
 
 
 def _log_probability(log_odds: Array) -> Array | None:
     """log t of what `logit` made of t, log(1 − t) of its negative; None of other log odds."""
-    if log_odds.op == "where":
-        ways = [_log_probability(one) for one in log_odds.args[1:]]
-        return None if ways[0] is None or ways[1] is None else p("where", log_odds.args[0], ways[0], ways[1])
     failure = log_odds.op == "neg"
     odds = log_odds.args[0] if failure else log_odds
     match odds.op, odds.args:

@@ -1,8 +1,9 @@
 """`observe log(y)[i : Row] <- Normal(…)`: the family of y where a function of y has a family.
 
 It is called as the other family in `Computed[…](…)`, which names the operations from y outwards; its parameters are
-that family's, then one for each operation that takes a number of the program, `by_1`, `by_2`, ….  Its density is that
-of the function's value times |d value / dy|, so censoring and truncation are on y's own scale.
+that family's, then one for each operation that takes a number of the program, `by 1`, `by 2`, …, as no program can
+call one.  Its density is that of the function's value times |d value / dy|, so censoring and truncation are on y's own
+scale.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def drawn_words(family: str, name: str) -> str:
 def arguments(operations: Sequence[str]) -> tuple[Parameter, ...]:
     """The parameters of the operations that take a number, in their order."""
     count = sum(name in ARITHMETIC for name in operations)
-    return tuple(Parameter(f"by_{at + 1}", raw="none") for at in range(count))
+    return tuple(Parameter(f"by {at + 1}", raw="none") for at in range(count))
 
 
 def computed(operations: Sequence[str], family: Family) -> Family:

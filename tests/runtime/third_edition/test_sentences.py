@@ -327,3 +327,20 @@ def test_draws_are_on_the_own_scale_and_within_what_the_function_has() -> None:
     assert st.kstest(drawn("log(y)", "Normal(m, 1.0)"), st.lognorm(1.0).cdf).pvalue > 1e-3
     assert st.kstest(drawn("(2 - 3 * y)", "Normal(m, 1.0)"), st.norm(2 / 3, 1 / 3).cdf).pvalue > 1e-3
     assert st.kstest(np.sqrt(drawn("sqrt(y)", "Normal(m, 1.0)")), st.halfnorm.cdf).pvalue > 1e-3
+
+
+def test_a_parameter_of_the_files_own_family_is_no_number_of_the_function() -> None:
+    text = """\
+object Row : FinSet 3
+family Odd(loc : Real 1, by_1 : Real 1 [low=0.0]) : Real 1
+    density(x) = -0.5 * ((x - loc) / by_1)^2 - log(by_1) - 0.9189385332046727
+program p : Row -> Row
+    data y : Row -> Real 1 [low=0.0]
+    sample k <- HalfNormal(1.0)
+    observe log(y * k)[i : Row] <- Odd(0.5, 2.0)
+    return k
+"""
+    y, k = np.array([1.0, 2.0, 3.0]), 1.7
+    found = dsl.loads(text).morphism.log_joint(None, {"y": torch.tensor(y), "k": torch.tensor(k).double()})
+    wanted = st.halfnorm.logpdf(k) + (st.norm.logpdf(np.log(y * k), 0.5, 2.0) - np.log(y)).sum()
+    assert float(found) == pytest.approx(wanted, rel=1e-9)

@@ -71,7 +71,7 @@ class OutcomeFamily(RuntimeFamily):
 
     def canonical(self, arguments: Mapping[str, Tensor]) -> Params:
         """The family's own parameters in its form, then the numbers of the operations."""
-        names = [one.name for one in self.facts.parameters if one.name.startswith("by_")]
+        names = [one.name for one in self.facts.parameters if one.name.startswith("by ")]
         made = _whole(self).canonical({name: value for name, value in arguments.items() if name not in names})
         like = next((one for one in made if one.is_floating_point()), None)
         by = [arguments[name] for name in names]

@@ -38,7 +38,7 @@ class _NotComputed(Exception):
 def as_computed(step: ObserveStep, ctx: StepContext) -> ObserveStep | None:
     """The step of the name alone, whose family is that of the function; None (reported) where there is none.
 
-    Its last arguments, `by_1` and so on, are the numbers of the function.
+    Its last arguments, `by 1` and so on, are the numbers of the function.
     """
     assert step.outcome is not None
     plain = replace(step, outcome=None)
@@ -51,7 +51,7 @@ def as_computed(step: ObserveStep, ctx: StepContext) -> ObserveStep | None:
     if not operations:
         return plain
     _warn_narrow(step.outcome, operations, step, ctx)
-    given = tuple(ArithArg(Name(f"by_{at + 1}", tree.span), tree, tree.span) for at, tree in enumerate(numbers))
+    given = tuple(ArithArg(Name(f"by {at + 1}", tree.span), tree, tree.span) for at, tree in enumerate(numbers))
     name = replace(step.draw.name, text=name_of(operations, step.draw.name.text))
     return replace(plain, draw=replace(step.draw, name=name, args=(*(step.draw.args or ()), *given)))
 
