@@ -150,7 +150,8 @@ def test_funnel() -> None:
     necks = [run for run in centred if diverged([run])]
     assert diverged(centred) > 10 and len(necks) > 3
     assert all(any("non-centred" in warning for warning in run.warnings) for run in necks)
-    said = ("not mixed", "stands still")
+    # R-hat and the tail ESS both stand at their limits here: which of them tells is chance, that one does is not
+    said = ("not mixed", "stands still", "few effective draws")
     assert all(any(word in warning for warning in run.warnings for word in said) for run in centred)
     assert diverged([result]) == 0
     v, z = result.samples["v"].flatten(), result.samples["z"].flatten(0, 1)
