@@ -13,6 +13,7 @@ from qvr_core.syntax.cutter import Block, Extent, block_tree, extent, unit_text
 from qvr_core.syntax.doc_comments import comment_run
 from qvr_core.syntax.failures import failed_unit
 from qvr_core.syntax.layout import Logical, next_code, shape
+from qvr_core.syntax.observed_names import with_observed_names
 from qvr_core.syntax.placing import (
     SERIAL_BITS,
     UidPool,
@@ -381,7 +382,8 @@ class Document(Layout):
             pool = UidPool(old.statement.uid, old.counter, tuple(units_of(old.statement))[1:])
         problems: list[tuple[int, SyntaxProblem]] = []
         placed = place_block(self.lines, tree, tree.line.first, pool, problems)
-        return _Record(Statement(placed, doc, tuple(problems)), text, found, pool.counter)
+        statement = with_observed_names(Statement(placed, doc, tuple(problems)))
+        return _Record(statement, text, found, pool.counter)
 
     # ---------------------------------------------------------------- one line of a long block
 
@@ -399,7 +401,7 @@ class Document(Layout):
             k = same_structure(self.lines, record.extent, top, line, old)
             if k is None:
                 return None
-            record.statement = replace_line(self.lines, statement, record.extent, k, top, pool)
+            record.statement = with_observed_names(replace_line(self.lines, statement, record.extent, k, top, pool))
         except Exception:
             return None  # cutting the statement anew says what is wrong, and where
         record.counter = pool.counter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from qvr_core.syntax.observed_names import bare_names
 from qvr_core.syntax.pieces import (
     Arguments,
     Ascription,
@@ -99,7 +100,8 @@ def observe_step(children: list[Any], start: int, end: int) -> ObserveStep:
     first, rest = children[0], _indexed(children)
     if type(first) is Token:
         return ObserveStep(name(first), _ascribed(children), draw, options, span, **rest)
-    seen = observed_name(first) or Name("_", first.span)
+    # which of several it is, the other lines tell: `observed_names`
+    seen = next(iter(bare_names(first)), None) or Name("_", first.span)
     return ObserveStep(seen, _ascribed(children), draw, options, span, **rest, outcome=first)
 
 
@@ -110,21 +112,6 @@ def outcome_call(children: list[Any], start: int, end: int) -> ArithCall:
 
 def outcome_paren(children: list[Any], start: int, end: int) -> ParenArith:
     return ParenArith(children[0], Span(start, end))
-
-
-def observed_name(tree: Arith) -> Name | None:
-    """The first name without an index in what is observed."""
-    match tree:
-        case Variable(name=found):
-            return found
-        case ParenArith(inner=inner) | Unary(operand=inner):
-            return observed_name(inner)
-        case Binary(left=left, right=right):
-            return observed_name(left) or observed_name(right)
-        case ArithCall(args=args):
-            return next((found for arg in args if (found := observed_name(arg.value)) is not None), None)
-        case _:
-            return None
 
 
 def predict_step(children: list[Any], start: int, end: int) -> PredictStep:

@@ -378,3 +378,35 @@ def test_a_bracket_of_attributes_at_the_start_of_a_line_is_a_comment() -> None:
     statements, problems = parse_text("deduction d : A -> B\n    #[note]\n    rule r : A |- B  #[learnable]\n")
     assert problems == []
     assert statements[0].header.children[0].unit.node.attributes is not None
+
+
+OUTCOME = """program p : Row -> Row
+    data y : Row
+    sample k <- LogNormal(0.0, 1.0)
+    marginalize z[i : Row] : State <- Categorical([0.4, 0.6])
+        observe log(k * y)[i : Row] <- Normal(z[i], 1.0)
+    return k
+"""
+
+
+def test_which_name_of_an_outcome_is_observed_follows_the_other_lines() -> None:
+    """An edit of another line makes the line that of another name, and its undoing that of the first."""
+
+    def observed(layout: Layout) -> tuple[str, list[str]]:
+        (line,) = [one for one in units_of(layout.statements[0]) if one.unit.keyword == "observe"]
+        assert [name.text for name in line.unit.declares] == [line.unit.node.name.text]
+        return line.unit.node.name.text, [*line.unit.node.rivals]
+
+    document = Document(OUTCOME)
+    assert observed(document) == ("y", [])
+    before = picture(document)
+    # `sample k` becomes `sample q`: of `k` and `y`, both data, either may be meant
+    document.edit(Cursor(2, 11), Cursor(2, 12), "q")
+    assert observed(document) == ("k", ["y"])
+    assert picture(document) == picture(Document(document.text))
+    # `data y` of a set becomes a number
+    document.edit(Cursor(1, 13), Cursor(1, 16), "Real 1")
+    assert observed(document) == ("k", [])
+    document.edit(Cursor(1, 13), Cursor(1, 19), "Row")
+    document.edit(Cursor(2, 11), Cursor(2, 12), "k")
+    assert picture(document) == before

@@ -62,6 +62,8 @@ class ObserveStep:
     start: Arith | None = None
     outcome: Arith | None = None
     """What is observed, where that is a function of the name: `observe log(y)[i : Row] <- …`."""
+    rivals: tuple[str, ...] = ()
+    """The other names of it that may as well be what is observed."""
 
 
 @immutable

@@ -187,6 +187,15 @@ OUTCOMES = {
             -v["m"], st.lognorm.logpdf(Y[:3] + v["m"], 1.0), st.norm.logcdf(np.log(Y[3:] + v["m"])),
         ],
     ),
+    "of the name that no other line binds": Sentence(
+        "data c : Real 1\ndata w : Row\nsample k <- Exponential(1.0)\n"
+        "observe log(k * y)[i : Row] <- Normal(0.5, 2.0)\nobserve (c - k * w)[i : Row] <- Gumbel(0.0, 1.0)",
+        {"k": positive()}, {"y": Y, "w": Y, "c": 0.3},
+        lambda v: [
+            -v["k"], normal(np.log(Y * v["k"]), 0.5, 2.0) - np.log(Y),
+            st.gumbel_r.logpdf(0.3 - v["k"] * Y) + np.log(v["k"]),
+        ],
+    ),
     "a falling function, censored": Sentence(
         M + "observe (2 - sqrt(y))[i : Row] <- Normal(m, 1.0) [right_censored=c]",
         {"m": real()}, {"y": Y, "c": [0, 0, 0, 1]}, lambda v: _falling(v, 3),

@@ -6,8 +6,9 @@ The step is checked as that of the name, whose family is that of the function wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeVar
 
 from qvr_core.semantics.arithmetic.mixture_draws import family_of, is_mixture
@@ -16,6 +17,7 @@ from qvr_core.semantics.language.outcomes import FUNCTIONS, NEGATE, name_of, rea
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Severity, within
 from qvr_core.semantics.types.program_codes import COMPUTED_OUTCOME, UNNORMALISED
+from qvr_core.syntax.observed_names import bare_names
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Binary, Gather, ParenArith, Unary, Variable
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import ObserveStep
@@ -43,6 +45,7 @@ def as_computed(step: ObserveStep, ctx: StepContext) -> ObserveStep | None:
     assert step.outcome is not None
     plain = replace(step, outcome=None)
     try:
+        _check_one_reading(step.outcome, step, ctx)
         operations, numbers = _operations(step.outcome, step, ctx)
         _check_draw(step, ctx)
     except _NotComputed as problem:
@@ -117,6 +120,36 @@ def _operations(outcome: Arith, step: ObserveStep, ctx: StepContext) -> tuple[li
             case _:
                 raise _NotComputed(_refusal(tree, step), tree.span)
     return names[::-1], numbers[::-1]
+
+
+def _check_one_reading(outcome: Arith, step: ObserveStep, ctx: StepContext) -> None:
+    """Raises where the text may be about several names."""
+    if not step.rivals:
+        return
+    names = [name for name in bare_names(outcome) if name == step.name or name.text in step.rivals]
+    either = ", ".join(f"`{name.text}`" for name in names[:-1]) + f" or `{names[-1].text}`"
+    if not step.binders:
+        again = f"let {names[-1].text}_ = {names[-1].text}"
+        message = f"this observes {either}: give what is not observed a name of its own above, `{again}`"
+        raise _NotComputed(message, names[1].span)
+    index = f"[{', '.join(binder.name.text for binder in step.binders)}]"
+    readings = [f"`{_indexed(outcome, names, name, index, ctx.text)}` observes `{name.text}`" for name in names]
+    declared = f"a number for all is declared, `data {names[-1].text} : Real 1`"
+    message = f"this observes {either}: {', '.join(readings)}; {declared}"
+    raise _NotComputed(message, names[1].span)
+
+
+def _indexed(outcome: Arith, names: Sequence[Name], observed: Name, index: str, text: str) -> str:
+    """The text of an outcome with the index at each of its names but the observed one."""
+    others = {name.text for name in names if name != observed}
+    taken = [part.base for part in walk(outcome) if isinstance(part, Gather)]
+    ends = [
+        part.name.span.end
+        for part in walk(outcome)
+        if isinstance(part, Variable) and part.name.text in others and not any(part is base for base in taken)
+    ]
+    pieces = [text[one:two] for one, two in pairwise([outcome.span.start, *sorted(ends), outcome.span.end])]
+    return index.join(pieces)
 
 
 def _refusal(tree: Arith, step: ObserveStep) -> str:
