@@ -19,11 +19,11 @@ from qvr_core.semantics.file.placed_diagnostics import (
     TextEdit,
     located,
 )
-from qvr_core.semantics.modules.elsewhere import Elsewhere
+from qvr_core.semantics.modules.import_table import Library, NoLibrary
+from qvr_core.semantics.modules.imported_places import Elsewhere
 from qvr_core.semantics.modules.linking import Changes, Links
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import location_of, shown
-from qvr_core.semantics.modules.table import Library, NoLibrary
 from qvr_core.semantics.modules.unlinked import Unlinked
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR
 from qvr_core.semantics.types.diagnostics import Place

@@ -26,10 +26,10 @@ from qvr_core.runtime.programs.deduction import DeductionModule, deduction_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem
-from qvr_core.runtime.values.recipes import numbers_kept, take
+from qvr_core.runtime.values.module_recipes import numbers_kept, take
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.file.site_origins import site_origins
-from qvr_core.semantics.modules.table import Library
+from qvr_core.semantics.modules.import_table import Library
 from qvr_core.semantics.types.diagnostics import Origin, Severity
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program as ModelProgram

@@ -8,10 +8,10 @@ from threading import RLock
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from qvr_core.analysis import Analyzer
+from qvr_core.semantics.modules.import_reach import Reach
+from qvr_core.semantics.modules.import_table import Library
 from qvr_core.semantics.modules.module import Module
 from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
-from qvr_core.semantics.modules.reach import Reach
-from qvr_core.semantics.modules.table import Library
 from qvr_core.syntax.source import split_lines
 from qvr_core.syntax.statements import Document
 from qvr_core.syntax.tree.declarations import ImportDecl
@@ -101,7 +101,7 @@ class Closed:
 
 
 class Workspace:
-    """The files that imports have led to (`semantics.modules.table.Library`).
+    """The files that imports have led to (`semantics.modules.import_table.Library`).
 
     An open document counts before the file of its location: `put` says what it is now, and `reaching` who is to follow.
     """

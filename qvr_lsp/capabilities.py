@@ -9,7 +9,7 @@ from lsprotocol import types
 from qvr_lsp.messages import PARAMS
 
 if TYPE_CHECKING:
-    from qvr_lsp.client import Client
+    from qvr_lsp.editor import Client
 
 # Kept in this order: the legend's indices are what goes over the wire.
 TOKEN_TYPES = (

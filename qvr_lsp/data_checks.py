@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot
     from qvr_core.data.typed.excerpts import Excerpts
     from qvr_core.runs.record.data_checks import DataFinding, Read
-    from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
+    from qvr_lsp.editor import Client
     from qvr_lsp.json_values import Json
     from qvr_lsp.workspace import QvrWorkspace
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from qvr_core.pages import page_of
+from qvr_core.diagnostic_pages import page_of
 from qvr_lsp.converter import converter
 from qvr_lsp.json_values import Json
 from qvr_lsp.serialising import encoded
@@ -18,7 +18,7 @@ from qvr_lsp.uris import uri_of, uri_of_location
 if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, Snapshot
     from qvr_core.semantics.file.placed_diagnostics import LocatedRelated
-    from qvr_lsp.client import Client
+    from qvr_lsp.editor import Client
 
 UNNECESSARY = 1
 

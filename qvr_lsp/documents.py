@@ -22,7 +22,7 @@ from qvr_lsp.diagnostic_conversion import Conversions
 from qvr_lsp.imports import Imports
 from qvr_lsp.json_values import Json
 from qvr_lsp.positions import LineCodec
-from qvr_lsp.trials import Trials
+from qvr_lsp.tried_edits import Trials
 from qvr_lsp.updates import (
     MOST_AT_ONCE,
     PER_DIAGNOSTIC,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from qvr_core.ide.excerpt import Excerpts
     from qvr_core.runs.record.protocol import Failed
     from qvr_core.semantics.modules.module import Module
-    from qvr_lsp.client import Client
+    from qvr_lsp.editor import Client
 
 log = logging.getLogger("qvr.documents")
 

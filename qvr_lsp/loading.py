@@ -46,7 +46,7 @@ LATER = (
     "qvr_core.ide.completion.imported",
     "qvr_core.ide.completion.signature",
     "qvr_core.ide.edits.formatting",
-    "qvr_core.ide.exchange",
+    "qvr_core.ide.model_as_json",
     "qvr_core.ide.hover",
     "qvr_core.ide.inlays",
     "qvr_core.ide.navigation",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from qvr_lsp.client import Client
+from qvr_lsp.editor import Client
 
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"

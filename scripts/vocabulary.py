@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from qvr_core.semantics.arrows.postfix import METHODS
-from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS, OPERATIONS
 from qvr_core.semantics.language.builtins import ALIASES, BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
+from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS, COMPOSITION_OPERATIONS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, support_words
 from qvr_core.semantics.language.options import (
@@ -76,7 +76,7 @@ WORDS: Mapping[str, Iterable[str]] = {
     ),
     "attributes": RULE_ATTRIBUTES,
     "compositions": BUILTIN_COMPOSITIONS,
-    "operations": OPERATIONS,
+    "operations": COMPOSITION_OPERATIONS,
 }
 """The words of each kind, in the order of the tables."""
 

@@ -74,7 +74,7 @@ from qvr_core.analysis import Analyzer, Cursor, Range
 from qvr_core.diagrams import build, drawable, to_dot, to_json, to_mermaid
 from qvr_core.ide import inlays, outline, tokens
 from qvr_core.ide.completion.completion import complete
-from qvr_core.ide.exchange import model_json
+from qvr_core.ide.model_as_json import model_json
 from qvr_core.ide.hover import hover
 
 def ask(text):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.fetched import fetch_when_imported
+from qvr_core.fetched_libraries import fetch_when_imported
 
 
 def test_a_library_is_fetched_at_its_first_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,10 @@ LAYERS = (
     ("operations",),
     ("semantics",),
     ("analysis",),
-    ("workspace", "disk", "pages", "collector", "examples", "extras", "fetched", "html", "narrowing", "dependence"),
+    (
+        *("workspace", "disk", "diagnostic_pages", "garbage_collection", "examples", "extras", "fetched_libraries"),
+        *("html_tables", "container_types", "dependence"),
+    ),
     ("lowered",),
     ("ide", "diagrams", "export"),
     ("arrays", "cluster"),

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from qvr_core.arrays import loop_derivative, until
+from qvr_core.arrays import loop_derivative, while_loops
 from qvr_core.arrays import operations as g
 from qvr_core.arrays.accumulation import RULES, Rule, carry_back, rule, unbroadcast
 from qvr_core.arrays.graph import Array
@@ -21,7 +21,7 @@ from qvr_core.arrays.shapes import Shape
 from qvr_core.operations.operation import Slope
 from qvr_core.operations.table import NODES
 
-ROOMS = (loop_derivative, until)
+ROOMS = (loop_derivative, while_loops)
 """The modules whose import registers the other rules."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import TypeIs
 
-from qvr_core.arrays.choice import torch_wanted
+from qvr_core.arrays.engine_choice import torch_wanted
 from qvr_core.arrays.evaluate import evaluate
 from qvr_core.arrays.graph import Graph
 from qvr_core.arrays.tensor_like import TYPES, TensorLike, read

@@ -13,7 +13,7 @@ from qvr_core.arrays import special
 from qvr_core.arrays.graph import Array, Kind
 from qvr_core.arrays.recurrences import Body
 from qvr_core.arrays.shapes import Shape
-from qvr_core.arrays.until import Turn
+from qvr_core.arrays.while_loops import Turn
 from qvr_core.operations.table import NODES
 
 Numbers = NDArray[Any]

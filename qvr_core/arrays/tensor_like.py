@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from qvr_core.arrays import evaluate, indices, kinds, known, numbers, products, reductions, views
-from qvr_core.arrays.choice import NotListed
+from qvr_core.arrays import evaluate, indices, kinds, numbers, products, reductions, value_dependent, views
+from qvr_core.arrays.engine_choice import NotListed
 from qvr_core.arrays.graph import Array, Kind, Unsupported
 from qvr_core.arrays.listing import FUNCTIONS
 from qvr_core.arrays.shapes import Shape
@@ -120,7 +120,7 @@ class TensorLike(Array):
         return self.graph.constant(np.array(FUNCTIONS["numpy"](self)))
 
 
-ROOMS = (indices, kinds, known, numbers, products, reductions, views)
+ROOMS = (indices, kinds, value_dependent, numbers, products, reductions, views)
 """The modules whose import puts functions on the list."""
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from qvr_core import __version__, collector
+from qvr_core import __version__, garbage_collection
 from qvr_core.cli.console import say
 from qvr_core.extras import lacking, remedy
 from qvr_core.runs.worker.command_engine import own_process
@@ -37,7 +37,7 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
-        collector.loaded()
+        garbage_collection.loaded()
         command = typer.main.get_command(module.app)
         command.name = cmd_name
         return command
@@ -69,7 +69,7 @@ def root(
 def main() -> None:
     """Entry point of the console script `qvr`.  What cannot be read, written or loaded is said in one sentence."""
     own_process()
-    collector.while_loading()
+    garbage_collection.while_loading()
     # nothing that others have installed is looked for in ten milliseconds of every command
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     _open_standard_streams()

@@ -238,7 +238,7 @@ def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
 def _other(path: str, kind: str) -> Source | None:
     """Reads what is neither csv nor json, as far as the machine's memory holds it."""
     from qvr_core.data.file_sources import of_columns
-    from qvr_core.data.limits import available
+    from qvr_core.data.size_limits import available
     from qvr_core.data.tables.reading import read_columns
 
     return of_columns(read_columns(path, kind, available()), 0)
@@ -256,7 +256,7 @@ def _fits(file: str, run_id: str) -> bool:
     from qvr_core.cli.runs import opened
     from qvr_core.runs.figures.compatibility import differences
     from qvr_core.runs.prepare.failures import Refused
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
 
     run = opened(run_id)
     try:

@@ -21,7 +21,7 @@ def check_fit(
     nothing against them: leave-one-out figures of those observations are rough."""
     from qvr_core.cli.run_display import check_lines, console
     from qvr_core.cli.runs import drawn_from
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.worker.command_engine import engine_of
 
     run = drawn_from(run_id)

@@ -78,7 +78,7 @@ def diagram(
 
 def document(snapshot: Snapshot, graph: Diagram) -> bytes:
     """The diagram as JSON, with the ranges of the text."""
-    from qvr_core.diagrams.document import to_document
+    from qvr_core.diagrams.json_document import to_document
     from qvr_core.runs.record.ranges import utf16
 
     def located(origin: Origin) -> object:

@@ -11,7 +11,7 @@ from rich.markdown import Markdown
 
 from qvr_core.cli.console import say
 from qvr_core.cli.files import stop, write_out
-from qvr_core.pages import pages, summary_of
+from qvr_core.diagnostic_pages import pages, summary_of
 
 app = typer.Typer(add_completion=False)
 

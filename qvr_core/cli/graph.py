@@ -148,7 +148,7 @@ def _listed(parts: list[str]) -> str:
 
 
 def _printed(graph: Graph, format: str) -> str:
-    from qvr_core.dependence.exchange import to_graphml, to_json
+    from qvr_core.dependence.json_and_graphml import to_graphml, to_json
 
     match format:
         case "json":

@@ -98,7 +98,7 @@ def _draw(
     from qvr_core.cli.summary import rows_of
     from qvr_core.runs.pictures.look import write
     from qvr_core.runs.pictures.stored import NoPicture, Stored
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
 
     run = drawn_from(run_id)
     of_data = kind in (*PREDICTIVE, Kind.loo, Kind.energy)
@@ -154,7 +154,7 @@ def _picture(
     from qvr_core.runs.pictures import predictions
     from qvr_core.runs.pictures.accuracy import loo_pit
     from qvr_core.runs.pictures.posteriors import POSTERIORS
-    from qvr_core.runs.record.roles import labels_of, predicted_last
+    from qvr_core.runs.record.name_roles import labels_of, predicted_last
 
     if kind in POSTERIORS:
         return lambda: POSTERIORS[kind](stored)

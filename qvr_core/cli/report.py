@@ -67,7 +67,7 @@ def report(
     LOO, traces, command, versions.  It opens from the disk and fetches nothing."""
     from qvr_core.cli.runs import drawn_from
     from qvr_core.cli.summary import rows_of
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.record.protocol import Finished
     from qvr_core.runs.record.summary import read_summary
 
@@ -229,8 +229,8 @@ def _data(run: RunDirectory, job: Job) -> Iterator[str]:
     try:
         import numpy as np
 
+        from qvr_core.runs.record.name_roles import enumerated, labels_of
         from qvr_core.runs.record.netcdf import labels_along, read_netcdf
-        from qvr_core.runs.record.roles import enumerated, labels_of
 
         sets, known = labels_of(job), enumerated(job)
         # names of a set's elements stand with what is drawn for each, where no data are

@@ -21,8 +21,8 @@ from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import analysed_file, read_program, read_settings, source_flags, stop, store
 from qvr_core.runs.client.client import ENVIRONMENT, WorkerProcess
 from qvr_core.runs.client.forked import ForkedProcess, can_fork
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.config import RunConfig
-from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.program import imports_of, of_snapshot
 from qvr_core.runs.record.protocol import Crashed, Event, Failed, Job
 from qvr_core.runs.record.settings import UsageProblem, main_program, resolve

@@ -237,7 +237,7 @@ def folded_sites(rows: Sequence[PosteriorRow], job: Job) -> Sequence[str]:
     counts = Counter(site_of(row.name) for row in rows)
     if max(counts.values(), default=0) <= FEW:
         return ()
-    from qvr_core.runs.record.roles import standardised
+    from qvr_core.runs.record.name_roles import standardised
 
     helpers = standardised(job)
     return [name for name, count in counts.items() if count > FEW and name in helpers]

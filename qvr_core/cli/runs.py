@@ -11,7 +11,7 @@ from rich.text import Text
 
 from qvr_core.cli.console import PlainConsole, say
 from qvr_core.cli.files import stop, store, write_out
-from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.protocol import Draws, Event, Progress, Started
 from qvr_core.runs.record.store import NoSuchRun, RunDirectory
 

@@ -54,7 +54,7 @@ def sample(
 ) -> None:
     """Draw from a fitted program: the posterior predictive of its data or of new rows, text for a language model; with
     --prior the prior predictive, before any fit."""
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.worker.command_engine import engine_of
 
     given = {key: value for key, value in source_flags(data or ()).items() if value is not None}
@@ -103,7 +103,7 @@ def _drawn(
     """The draws; None where a language model has written its text instead, which it does where `text`."""
     from qvr_core.data.problems import DataProblem
     from qvr_core.runs.prepare.failures import Refused
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.worker import prediction, sampling
     from qvr_core.runs.worker.new_data import NewFiles, with_data
     from qvr_core.runtime.values.errors import RuntimeProblem

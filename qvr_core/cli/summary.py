@@ -49,9 +49,9 @@ def rows_of(run_id: str, names: str | None) -> tuple[list[PosteriorRow], str]:
     from qvr_core.cli.runs import drawn_from
     from qvr_core.cli.written.chosen_rows import chosen, site_of
     from qvr_core.data.column_names import listed, nearest
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
+    from qvr_core.runs.record.name_roles import standardised
     from qvr_core.runs.record.protocol import Cancelled, Finished
-    from qvr_core.runs.record.roles import standardised
 
     run = drawn_from(run_id)
     try:

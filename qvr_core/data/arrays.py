@@ -11,8 +11,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.data.limits import check_room
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.size_limits import check_room
 
 WRITE = "Write it with `numpy.savez(path, y=…)`"
 

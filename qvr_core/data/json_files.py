@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from qvr_core.data.limits import check_room
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.size_limits import check_room
 from qvr_core.data.typed.nested import nested_arrays
 from qvr_core.data.typed.sources import Arrays
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.typed_engine import from_numpy, listed
 from qvr_core.data.binding import check_names, tensor_of
-from qvr_core.data.cached import cache_key, written
-from qvr_core.data.limits import LINE, LineEnds, check_line, check_nesting
+from qvr_core.data.file_cache import cache_key, written
 from qvr_core.data.needs import Needs
+from qvr_core.data.size_limits import LINE, LineEnds, check_line, check_nesting
 from qvr_core.data.tables.columns import Columns, by_name, no_rows
 from qvr_core.data.tables.csv_tables import check_separator
 from qvr_core.data.tables.parquet import parquet_files, scanned

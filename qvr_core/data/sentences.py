@@ -7,8 +7,8 @@ import os
 import re
 from pathlib import Path
 
-from qvr_core.data.limits import check_regular, check_room
 from qvr_core.data.problems import NO_FILE, DataProblem, a_folder, no_file, not_readable
+from qvr_core.data.size_limits import check_regular, check_room
 
 BYTES_A_LETTER = 4
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")

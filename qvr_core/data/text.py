@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.typed_engine import from_numpy
-from qvr_core.data.limits import check_regular, check_room
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
+from qvr_core.data.size_limits import check_regular, check_room
 
 _CHUNK = 1 << 24
 BYTES_A_CHARACTER = 24

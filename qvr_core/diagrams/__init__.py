@@ -9,7 +9,7 @@ to_json(graph, locate)                    # for editors
 from qvr_core.diagrams.build import build
 from qvr_core.diagrams.chosen import NoDiagram, drawable, main_name
 from qvr_core.diagrams.dot import to_dot
-from qvr_core.diagrams.exchange import to_json
+from qvr_core.diagrams.editor_json import to_json
 from qvr_core.diagrams.graph import Box, Diagram, Node, Sheet, Wire, nodes, sheet, wires
 from qvr_core.diagrams.image import NoDot, to_png, to_svg
 from qvr_core.diagrams.mermaid import to_mermaid

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.tails import WITH_TAILS
-from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.types.diagnostics import Origin
 
 

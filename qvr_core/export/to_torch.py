@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.export.arrays.blocks import Block
+from qvr_core.export.arrays.marginalized import Block
 from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
 from qvr_core.export.arrays.steps import Steps
 from qvr_core.export.arrays.tables_torch import TORCH

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.container_types import is_tuple
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.objectives import weigh
-from qvr_core.narrowing import is_tuple
 from qvr_core.runtime.families.soundness import counted, sound_arguments
 from qvr_core.runtime.programs.execution import Execution, SiteRecord
 from qvr_core.runtime.programs.frame import as_tensor

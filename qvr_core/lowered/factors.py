@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from qvr_core.lowered.axes import Axis, entry_axes, event_dims, plate_axes
 from qvr_core.lowered.tails import ANY, call, number
-from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, truncated_name
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.model.expressions import (
@@ -23,6 +22,31 @@ from qvr_core.semantics.types.model.expressions import (
 )
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Chain, Site
+from qvr_core.syntax.immutable import immutable_by_name
+
+
+@immutable_by_name
+class Factor:
+    """A sum of log densities: Σ weight · log p(value | arguments) over the elements where `where` holds.
+
+    `value` is what of the site has a density here: all of it, the elements of a chain behind its first ones, or one of
+    those.  Its elements run over `axes`, and so do the arguments; `where` and `weight` run over the last of these, or
+    are one for all elements; None is true, and 1.
+    """
+
+    site: Site
+    draw: FamilyDraw
+    value: Expr
+    axes: tuple[Axis, ...]
+    where: Expr | None
+    weight: Expr | None
+    limits: tuple[tuple[str, Expr], ...] = ()
+    """The options that censor or truncate, by name."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether elements count otherwise than once each."""
+        return self.where is not None or self.weight is not None or bool(self.limits)
 
 
 def factors_of(site: Site) -> tuple[Factor, ...]:

@@ -20,7 +20,7 @@ from qvr_lsp.answers.other_files import texts_on_disk
 from qvr_lsp.diagnostic_conversion import diagnostic
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.formatting import text_edits
-from qvr_lsp.trials import Try
+from qvr_lsp.tried_edits import Try
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from qvr_core.pages import page_of
+from qvr_core.diagnostic_pages import page_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.tree.names import Span

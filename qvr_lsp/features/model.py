@@ -22,7 +22,7 @@ def model(ls: QvrLanguageServer, document: Document, params: ModelParams) -> Any
 
 
 def model_answer(ls: QvrLanguageServer, document: View, params: ModelParams) -> Json:
-    from qvr_core.ide.exchange import model_json
+    from qvr_core.ide.model_as_json import model_json
     from qvr_lsp.answers.diagrams import range_of
 
     found = model_json(document.snapshot.model, lambda origin: range_of(document, origin), encoded_in_chunks)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pygls.exceptions import JsonRpcInvalidParams
 
-from qvr_core.runs.record.files import digest, write_bytes
+from qvr_core.runs.record.atomic_files import digest, write_bytes
 from qvr_lsp.json_values import Json
 from qvr_lsp.messages import ReadParams, SaveParams
 from qvr_lsp.protocol import RequestFailed

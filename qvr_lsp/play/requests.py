@@ -12,7 +12,7 @@ from qvr_core.extras import lacking, remedy
 from qvr_lsp.json_values import Json
 from qvr_lsp.language_server import QvrLanguageServer
 from qvr_lsp.messages import ExportDiagramArguments, Nothing, ReadParams, RecordParams, SaveParams
-from qvr_lsp.play import records
+from qvr_lsp.play import run_records
 from qvr_lsp.play.folder import Folder
 
 NEEDED = "torch"
@@ -36,7 +36,7 @@ def register(server: QvrLanguageServer, folder: Folder) -> None:
 
     @server.feature("play/run")
     async def run(ls: QvrLanguageServer, params: RecordParams) -> Json:
-        return await asyncio.to_thread(records.run, ls, params)
+        return await asyncio.to_thread(run_records.run, ls, params)
 
     del server.protocol.registered.commands["qvr.exportDiagram"]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, LocatedFix, Snapshot
     from qvr_core.ide.prose import Prose
     from qvr_core.runs.record.fitted import Beside, Fitted
-    from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
+    from qvr_lsp.editor import Client
     from qvr_lsp.json_values import Json
     from qvr_lsp.workspace import QvrWorkspace
 

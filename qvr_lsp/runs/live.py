@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from qvr_core.runs.record.live import Asked, Drawn
     from qvr_core.runs.record.protocol import Job
     from qvr_core.runs.record.summary import SiteSummary
-    from qvr_lsp.client import Client
     from qvr_lsp.documents import Document, Documents
+    from qvr_lsp.editor import Client
     from qvr_lsp.workspace import QvrWorkspace
 
 log = logging.getLogger("qvr.live")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.runs.client.pool import PooledRun, WorkerPool
-from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.program import imports_of
 from qvr_core.runs.record.protocol import ENDINGS, Event, Failed, Finished, Job
 from qvr_core.runs.record.protocol import Progress as Step
@@ -26,8 +26,8 @@ from qvr_lsp.progress import Bar, new_bar
 from qvr_lsp.protocol import RequestFailed
 
 if TYPE_CHECKING:
-    from qvr_lsp.client import Client
     from qvr_lsp.documents import Documents
+    from qvr_lsp.editor import Client
     from qvr_lsp.runs.fits import Fits
     from qvr_lsp.workspace import QvrWorkspace
 

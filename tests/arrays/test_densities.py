@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.models import MODELS
 from qvr_core.arrays.evaluate import evaluated
-from qvr_core.codegen.lowering.whole import lowered
+from qvr_core.codegen.lowering.density import lowered
 from qvr_core.dsl import loads
 from qvr_core.inference.machine.tracing import density_graph
 from qvr_core.inference.mcmc.potential import ProgramPotential, potential_of

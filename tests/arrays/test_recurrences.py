@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from qvr_core.arrays.evaluate import evaluated
-from qvr_core.codegen.lowering.whole import lowered
+from qvr_core.codegen.lowering.density import lowered
 from qvr_core.inference.machine.density import text_of
 from qvr_core.inference.machine.tracing import density_graph
 from qvr_core.runtime.programs.chains.recurrences import recurrence

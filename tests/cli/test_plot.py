@@ -21,8 +21,8 @@ from qvr_core.runs.pictures.look import between, theme
 from qvr_core.runs.pictures.posteriors import POSTERIORS, posterior
 from qvr_core.runs.pictures.predictions import predictive, series, statistics
 from qvr_core.runs.pictures.stored import Stored
+from qvr_core.runs.record.name_roles import enumerated, predicted_last, standardised
 from qvr_core.runs.record.protocol import Job
-from qvr_core.runs.record.roles import enumerated, predicted_last, standardised
 from qvr_core.runs.record.store import RunStore
 from tests.patience import HANG
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from qvr_core.codegen.calls import Compiled
 from qvr_core.codegen.definitions import parsed
 from qvr_core.codegen.kernels import functions, matrices, special
-from qvr_core.codegen.kernels.generator import standard_normal, uniform
+from qvr_core.codegen.kernels.random_numbers import standard_normal, uniform
 from qvr_core.codegen.kinds import REAL, WHOLE, Unsupported
 from qvr_core.codegen.subset import Unit
 from qvr_core.inference.machine.chain import handle

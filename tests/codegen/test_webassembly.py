@@ -17,7 +17,7 @@ from qvr_core.codegen.definitions import parsed
 from qvr_core.codegen.expressions import LIBM
 from qvr_core.codegen.kernels import elementary, functions, mixing, special, transition, wide
 from qvr_core.codegen.kinds import REAL, WHOLE, Array, Unsupported
-from qvr_core.codegen.lowering.whole import lowered
+from qvr_core.codegen.lowering.density import lowered
 from qvr_core.codegen.wasm.module import Module
 from qvr_core.codegen.wasm.sampler import ADVANCE, MIXING
 from qvr_core.dsl import loads

@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from qvr_core.data.limits import LINE, NESTED
 from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.records import records
 from qvr_core.data.sentences import read_paragraphs
+from qvr_core.data.size_limits import LINE, NESTED
 from qvr_core.data.tables.reading import read_columns, read_frame
 from qvr_core.data.text import read_corpus
 from qvr_core.data.typed.csv_text import read_csv

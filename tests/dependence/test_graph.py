@@ -10,7 +10,7 @@ import pytest
 
 from qvr_core.analysis import analyse
 from qvr_core.dependence import NoAnswer, blanket, dependence_graph, separation
-from qvr_core.dependence.exchange import to_graphml, to_json
+from qvr_core.dependence.json_and_graphml import to_graphml, to_json
 from qvr_core.dependence.unrolled import unrolled
 from qvr_core.ide.hover import hover
 from qvr_core.ide.prose import plain

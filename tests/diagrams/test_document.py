@@ -10,7 +10,7 @@ import pytest
 from qvr_core.analysis import analyse
 from qvr_core.cli.diagram import document
 from qvr_core.diagrams import build, drawable, nodes
-from qvr_core.diagrams.document import SCHEMA, VERSION, schema
+from qvr_core.diagrams.json_document import SCHEMA, VERSION, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ def written(text: str) -> dict[str, Any]:
 
 
 def test_the_schema_is_fresh() -> None:
-    """`python -m qvr_core.diagrams.document` writes it."""
+    """`python -m qvr_core.diagrams.json_document` writes it."""
     assert SCHEMA.read_text(encoding="utf-8") == schema()
 
 

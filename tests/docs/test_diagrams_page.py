@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.diagrams.document import Document
+from qvr_core.diagrams.json_document import Document
 from qvr_core.diagrams.tikz import LIBRARIES
 from tests.docs.test_runs_page import shell
 

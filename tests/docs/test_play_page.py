@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from qvr_lsp.play.access import NAMES
 from qvr_lsp.play.folder import DATA
-from qvr_lsp.play.guard import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "play.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from qvr_core.runs.record.atomic_files import DamagedFile, read_json, write_json
 from qvr_core.runs.record.data_files import noted
-from qvr_core.runs.record.files import DamagedFile, read_json, write_json
 from qvr_core.runs.record.protocol import Failed, Finished, Progress, Started
 from qvr_core.runs.record.store import NotResumable, RunDirectory, RunStore
 from tests.patience import HANG

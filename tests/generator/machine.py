@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from qvr_core.arrays.choice import VARIABLE
+from qvr_core.arrays.engine_choice import VARIABLE
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from tests.generator.engines import Answer, NotForThis, Wrong, data_of, loaded, table_of
 from tests.generator.own_arrays import received, send

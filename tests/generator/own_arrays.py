@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from qvr_core.arrays.choice import without_torch
+from qvr_core.arrays.engine_choice import without_torch
 
 
 def received(stream: IO[bytes]) -> Iterator[Any]:

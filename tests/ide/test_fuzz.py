@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer, Snapshot
-from qvr_core.ide import exchange, hover, inlays, navigation, outline, tokens
+from qvr_core.ide import hover, inlays, model_as_json, navigation, outline, tokens
 from qvr_core.ide.completion import completion, signature
 from qvr_core.ide.edits import fixes, formatting, refactor, rename
 from qvr_core.syntax.source import Cursor, Range
@@ -44,7 +44,7 @@ OF_FILE = (
     refactor.organize,
     lambda snapshot: inlays.inlays(snapshot, WHOLE),
     lambda snapshot: tokens.tokens(snapshot, WHOLE),
-    lambda snapshot: exchange.model_json(snapshot.model, snapshot.find),
+    lambda snapshot: model_as_json.model_json(snapshot.model, snapshot.find),
 )
 
 

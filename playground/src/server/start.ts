@@ -61,7 +61,7 @@ function bringLater(python: PyodideAPI, { base, files, read = fetched, readNow =
   if (!archive) {
     read(base + file).then((content) => { archive = content; }, () => undefined); // prettier-ignore
   }
-  python.pyimport("qvr_core.fetched").fetch_when_imported(name, () => unpack(python, archive ?? readNow(base + file)));
+  python.pyimport("qvr_core.fetched_libraries").fetch_when_imported(name, () => unpack(python, archive ?? readNow(base + file)));
 }
 
 async function booted(wanted: Wanted, more: PyodideConfig): Promise<PyodideAPI> {

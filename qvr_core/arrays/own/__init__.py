@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import inf, nan, pi
 from typing import Any
 
-from qvr_core.arrays.choice import NotListed
+from qvr_core.arrays.engine_choice import NotListed
 from qvr_core.arrays.own import autograd, linalg, nn, optim, random, special
 from qvr_core.arrays.own.creation import *  # noqa: F403
 from qvr_core.arrays.own.listed import NAMES, function

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.choice import NotListed
 from qvr_core.arrays.derivatives import gradient
 from qvr_core.arrays.eager import NUMBERS, array
+from qvr_core.arrays.engine_choice import NotListed
 from qvr_core.arrays.evaluate import evaluate, evaluated
 from qvr_core.arrays.graph import Array, Graph, Unsupported, recording_into
 from qvr_core.arrays.tensor_like import TensorLike, read

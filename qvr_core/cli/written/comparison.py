@@ -13,8 +13,8 @@ from rich.text import Text
 
 from qvr_core.cli.console import PlainConsole
 from qvr_core.cli.files import stop, write_out
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.data_files import noted
-from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.protocol import Accuracies, Cancelled, Finished, HeldOut, Job, Started
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.syntax.printable import printable

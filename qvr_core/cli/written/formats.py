@@ -10,7 +10,7 @@ from typing import Any
 
 from qvr_core import __version__
 from qvr_core.cli.written.findings import Finding, file_of, lines_of
-from qvr_core.pages import page_of
+from qvr_core.diagnostic_pages import page_of
 from qvr_core.runs.record.ranges import utf16
 from qvr_core.semantics.file.placed_diagnostics import LocatedFix
 from qvr_core.semantics.types.diagnostics import Severity

@@ -23,7 +23,7 @@ def refitted(run_id: str, estimate: Callable[[RunDirectory, Watch], Found]) -> t
 
     from qvr_core.cli.console import PlainConsole, say
     from qvr_core.cli.runs import drawn_from
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.record.lock import Held
     from qvr_core.runs.worker.command_engine import engine_of
 

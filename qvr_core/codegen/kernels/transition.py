@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from qvr_core.codegen.intrinsics import call_density
-from qvr_core.codegen.kernels.generator import standard_normal, uniform
+from qvr_core.codegen.kernels.random_numbers import standard_normal, uniform
 
 INLINE = False
 MAX_ENERGY_ERROR = 1000.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from qvr_core.data.cached import cache_key, written
+from qvr_core.data.file_cache import cache_key, written
 from qvr_core.data.file_sources import plain
 from qvr_core.data.needs import Need
 from qvr_core.data.problems import DataProblem

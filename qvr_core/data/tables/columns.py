@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from numpy.typing import NDArray
 
 from qvr_core.data.column_names import listed, nearest, renaming
-from qvr_core.data.limits import check_regular
 from qvr_core.data.problems import DataProblem, NoColumn, a_folder, no_file, not_readable
+from qvr_core.data.size_limits import check_regular
 
 if TYPE_CHECKING:
     import polars as pl

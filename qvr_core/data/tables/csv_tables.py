@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from qvr_core.data.limits import LineEnds, check_room
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.size_limits import LineEnds, check_room
 from qvr_core.data.tables.lines import IN_PARTS, first_line, numbered_lines
 from qvr_core.data.typed.cell_values import NULLS
 from qvr_core.data.typed.csv_rows import CsvRows

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
-from qvr_core.data.limits import LINE, check_line
+from qvr_core.data.size_limits import LINE, check_line
 
 if TYPE_CHECKING:
     pass

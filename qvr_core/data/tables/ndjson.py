@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from qvr_core.data.limits import check_nesting, check_room
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.size_limits import check_nesting, check_room
 from qvr_core.data.tables.columns import no_rows
 from qvr_core.data.tables.lines import IN_PARTS, first_line, numbered_lines
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qvr_core.data.limits import check_room
 from qvr_core.data.problems import DataProblem, a_folder, not_readable
+from qvr_core.data.size_limits import check_room
 from qvr_core.data.tables.columns import read_head
 from qvr_core.data.tables.lines import IN_PARTS, first_line
 

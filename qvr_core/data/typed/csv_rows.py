@@ -10,8 +10,8 @@ import csv
 import io
 import re
 
-from qvr_core.data.limits import LINE
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.size_limits import LINE
 
 OPENED = rb'"[^"]*(""[^"]*)*'
 FIELD = rb'([^"\r\n,][^",\r\n]*|' + OPENED + rb'")?'

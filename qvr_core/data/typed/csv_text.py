@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import Any, TextIO
 
-from qvr_core.data.limits import LINE, LineEnds, check_line, check_regular
 from qvr_core.data.problems import DataProblem, a_folder, no_file, not_readable
+from qvr_core.data.size_limits import LINE, LineEnds, check_line, check_regular
 from qvr_core.data.typed.cell_values import NULLS
 from qvr_core.data.typed.csv_rows import CsvRows
 from qvr_core.data.typed.sources import Table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from qvr_core.export.arrays.expressions import Expressions, is_constant, is_truth, rank
 from qvr_core.export.refusals import Refused, no_tails
 from qvr_core.lowered.axes import event_dims
-from qvr_core.lowered.limits import limited
-from qvr_core.lowered.terms import Factor
+from qvr_core.lowered.censoring_and_truncation import limited
+from qvr_core.lowered.factors import Factor
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw

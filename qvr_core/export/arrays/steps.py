@@ -6,18 +6,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
-from qvr_core.export.arrays.blocks import Block, block_of
 from qvr_core.export.arrays.densities import Densities
 from qvr_core.export.arrays.dialect import Dialect
 from qvr_core.export.arrays.expressions import Expressions, is_constant
+from qvr_core.export.arrays.marginalized import Block, block_of
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
 from qvr_core.export.reading import Reading, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
-from qvr_core.lowered.factors import existing, factors_of, resting
-from qvr_core.lowered.terms import Factor
+from qvr_core.lowered.factors import Factor, existing, factors_of, resting
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Expr

@@ -9,8 +9,8 @@ from qvr_core.export.stan.elements import Elements, Places, number
 from qvr_core.export.stan.places import ALL, BEFORE, EQUAL, PRODUCT, SUM, TERNARY, Text
 from qvr_core.export.stan.tables import FAMILIES
 from qvr_core.lowered.axes import event_dims
-from qvr_core.lowered.limits import limited
-from qvr_core.lowered.terms import Factor
+from qvr_core.lowered.censoring_and_truncation import limited
+from qvr_core.lowered.factors import Factor
 from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
 from qvr_core.semantics.types.model.families import FamilyDraw

@@ -10,12 +10,11 @@ from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
-from qvr_core.export.stan.hidden import Hidden, looped, over_axes
+from qvr_core.export.stan.marginalized import Hidden, looped, over_axes
 from qvr_core.export.stan.stan_names import StanNames
 from qvr_core.export.stan.tables import RANDOM, reserved
 from qvr_core.lowered.axes import event_dims, plate_dims
-from qvr_core.lowered.factors import factors_of, resting
-from qvr_core.lowered.terms import Factor
+from qvr_core.lowered.factors import Factor, factors_of, resting
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO

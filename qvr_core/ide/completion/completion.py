@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion import likely
-from qvr_core.ide.completion.arguments import fitting_first, lets_of_unknown_shape, parameter_at
 from qvr_core.ide.completion.context import Bracket, Context, context_at
+from qvr_core.ide.completion.declared_family_lines import rule_offered
 from qvr_core.ide.completion.draws import (
     arguments_of_arrow,
     called_with_what_fits,
@@ -21,7 +21,7 @@ from qvr_core.ide.completion.draws import (
     stacks_offered,
 )
 from qvr_core.ide.completion.equations import in_equation, options_of_solve, solve_offered, without_values
-from qvr_core.ide.completion.families import rule_offered
+from qvr_core.ide.completion.fitting_arguments import fitting_first, lets_of_unknown_shape, parameter_at
 from qvr_core.ide.completion.guides import latents_offered
 from qvr_core.ide.completion.imported import from_imports, imported_offered, imported_scans
 from qvr_core.ide.completion.indexing import (
@@ -69,18 +69,18 @@ from qvr_core.ide.completion.options import (
     role_at,
     sides_of,
 )
+from qvr_core.ide.completion.order_of_values import VALUES, in_a_formula
 from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_of_object
 from qvr_core.ide.completion.rows import earlier_offered, looked_up_offered, products_offered, rows_offered
 from qvr_core.ide.completion.sets import data_offered, header_offered, summed_over
 from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of
-from qvr_core.ide.completion.usual import usual_offered
-from qvr_core.ide.completion.values import VALUES, in_a_formula
+from qvr_core.ide.completion.usual_arguments import usual_offered
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import family_text, keyword_text
 from qvr_core.ide.view import arrow_of, model_of
-from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.combinators import COMBINATORS
+from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.families import FAMILIES, heads_for
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types.model.arrows import Arrow, Sort

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import let_type, types_of
 from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.fitting_families import ascribed_at
 from qvr_core.ide.completion.likely import program_at
-from qvr_core.ide.completion.lines import lines_of
 from qvr_core.ide.completion.offers import BEST, GOOD, MANY, OTHER, PLAIN, Items, arrow_names, used_elsewhere
-from qvr_core.ide.completion.supports import ascribed_at
 from qvr_core.ide.completion.typing import codomain_of_text, fits
+from qvr_core.ide.completion.uses_of_names import lines_of
 from qvr_core.ide.outline import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared

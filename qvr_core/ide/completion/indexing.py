@@ -10,9 +10,9 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import Axes, Known, axes_of, axes_of_type
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.likely import program_at
-from qvr_core.ide.completion.lines import SUMS, own_names, pending_indices
 from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, PLAIN, Items, objects_offered
 from qvr_core.ide.completion.sets import in_this_order, likely_sets
+from qvr_core.ide.completion.uses_of_names import SUMS, own_names, pending_indices
 from qvr_core.ide.names import names_of
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.model.steps import ObserveModel, SampleModel

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.completion.context import Context
-from qvr_core.ide.completion.lines import lines_of
+from qvr_core.ide.completion.uses_of_names import lines_of
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.programs import DataName, Program

@@ -11,10 +11,10 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import types_of
 from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context
-from qvr_core.ide.completion.lines import lines_of, own_names, unread
+from qvr_core.ide.completion.fitting_families import FITS, NEVER, fit_at
 from qvr_core.ide.completion.snippets import SPACE_SNIPPETS
-from qvr_core.ide.completion.supports import FITS, NEVER, fit_at
 from qvr_core.ide.completion.typing import fits
+from qvr_core.ide.completion.uses_of_names import lines_of, own_names, unread
 from qvr_core.ide.descriptions import function_text
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import builtin_text, combinator_text, family_text, keyword_text

@@ -10,9 +10,9 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion import likely
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.guides import models_offered
-from qvr_core.ide.completion.lines import own_names
 from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, Items, objects_offered
 from qvr_core.ide.completion.typing import role_joins, space_of_text
+from qvr_core.ide.completion.uses_of_names import own_names
 from qvr_core.ide.language_words import option_text
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.prose import prose

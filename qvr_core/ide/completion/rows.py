@@ -11,8 +11,8 @@ from qvr_core.ide.axes import Known
 from qvr_core.ide.completion.context import Context
 from qvr_core.ide.completion.indexing import NO_AXES, axes_at, binders, index_of, last_binder, running
 from qvr_core.ide.completion.likely import program_at
-from qvr_core.ide.completion.lines import in_order, lagged, lines_of, own_names
 from qvr_core.ide.completion.offers import BEST, Items
+from qvr_core.ide.completion.uses_of_names import in_order, lagged, lines_of, own_names
 from qvr_core.semantics.language.family import Parameter
 from qvr_core.semantics.types.model.steps import SampleModel
 from qvr_core.semantics.types.spaces import Finite

@@ -11,7 +11,6 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import Known
 from qvr_core.ide.completion.context import Context
 from qvr_core.ide.completion.likely import program_at
-from qvr_core.ide.completion.lines import lines_of, own_names
 from qvr_core.ide.completion.offers import (
     BEST,
     GOOD,
@@ -22,6 +21,7 @@ from qvr_core.ide.completion.offers import (
     partial_answer,
     spaces_offered,
 )
+from qvr_core.ide.completion.uses_of_names import lines_of, own_names
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.types.model.file import ObjectModel
 from qvr_core.semantics.types.spaces import Finite, Linear, factors_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.deductions.compositions import BUILTIN_COMPOSITIONS
+from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.options import SEMIRINGS
 from qvr_core.semantics.language.roles import ROLES
 

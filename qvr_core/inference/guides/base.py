@@ -13,7 +13,7 @@ from qvr_core.runtime.programs.handlers import condition, densities, replay, sub
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import Noise, NoiseSpec, Value
 from qvr_core.runtime.values.errors import InputProblem
-from qvr_core.runtime.values.recipes import Remade
+from qvr_core.runtime.values.module_recipes import Remade
 
 SiteNoise = Mapping[str, Tensor] | Callable[[Sequence[NoiseSpec]], Noise]
 """Noise of an arrow's draws by their path, or how to make it for what the arrow asks."""

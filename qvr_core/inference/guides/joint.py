@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays, linalg, nn
+from qvr_core.container_types import is_tuple
 from qvr_core.inference.coordinates import HALF_LOG_2PI, Coordinate, standard_normal
 from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Inputs, Proposal, default_tensor
 from qvr_core.inference.guides.delta import AutoDeltaGuide
 from qvr_core.inference.guides.normal import FAMILY_SCALE
-from qvr_core.narrowing import is_tuple
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, scale
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from qvr_core.arrays.engine import TORCH, arrays
 from qvr_core.arrays.graph import Unsupported
 from qvr_core.codegen.llvm import MISSING, available
+from qvr_core.codegen.lowering.density import lowered
 from qvr_core.codegen.lowering.lowering import NoLoops
-from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.source import Text
 from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.referee import Plain, disagreement

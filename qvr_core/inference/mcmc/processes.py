@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.container_types import is_mapping, is_tuple
 from qvr_core.inference.mcmc.result import MCMCResult
-from qvr_core.narrowing import is_mapping, is_tuple
 from qvr_core.runtime.values.errors import RuntimeProblem
 
 Job = Callable[[], MCMCResult]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays
-from qvr_core.html import html_table
+from qvr_core.html_tables import html_table
 from qvr_core.inference.axes import Axes, axes_of, element_names
 from qvr_core.inference.diagnostics.convergence import Mixing, mcse_mean, mcse_sd, mixing
 from qvr_core.inference.diagnostics.intervals import highest_density

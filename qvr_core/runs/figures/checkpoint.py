@@ -15,7 +15,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from qvr_core.arrays.engine import TORCH, Tensor, arrays
-from qvr_core.runs.record.files import DamagedFile, file_digest, read_json, sync_folder, write_json
+from qvr_core.runs.record.atomic_files import DamagedFile, file_digest, read_json, sync_folder, write_json
 
 KEPT = 2
 

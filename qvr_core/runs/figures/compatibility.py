@@ -6,7 +6,7 @@ from qvr_core.analysis import Snapshot
 from qvr_core.runs.figures.checkpoint import newest
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.runnable import built, chosen
-from qvr_core.runs.prepare.typed import known_of
+from qvr_core.runs.prepare.typed_data import known_of
 from qvr_core.runs.record.program import analysed, of_snapshot
 from qvr_core.runs.record.store import RunDirectory
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from qvr_core.runs.figures.loo import Array, Loo, Pointwise
-from qvr_core.runs.record.files import DamagedFile, digest, read_json, write_json
+from qvr_core.runs.record.atomic_files import DamagedFile, digest, read_json, write_json
 from qvr_core.runs.record.store import RunDirectory
 
 FORMAT = 1

@@ -27,8 +27,8 @@ from qvr_core.runs.figures import checkpoint as checkpoints
 from qvr_core.runs.figures.checkpoint import Checkpoint
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.config import RunConfig
-from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.protocol import CheckpointWritten, Event, Message
 from qvr_core.runs.record.store import RunDirectory
 

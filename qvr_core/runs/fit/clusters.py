@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator
 
-from qvr_core.arrays.choice import TorchWanted
+from qvr_core.arrays.engine_choice import TorchWanted
 from qvr_core.cluster.address import Address
 from qvr_core.cluster.dealing import Dealer, LostCluster
 from qvr_core.cluster.opened import opened

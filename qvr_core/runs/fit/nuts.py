@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from qvr_core import inference
-from qvr_core.arrays.choice import TorchWanted
 from qvr_core.arrays.engine import TORCH, arrays
+from qvr_core.arrays.engine_choice import TorchWanted
 from qvr_core.cluster.address import address_of
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.inference.axes import axes_of
@@ -32,9 +32,9 @@ from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
 from qvr_core.runs.fit.chains import Far
 from qvr_core.runs.fit.compiling import told_if_long
 from qvr_core.runs.fit.distributed import Team
-from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.shown_draws import ShownDraws
 from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.fit.time_left import eta
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.config import RunConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from qvr_core.arrays.choice import TorchWanted
 from qvr_core.arrays.engine import TORCH
+from qvr_core.arrays.engine_choice import TorchWanted
 from qvr_core.data.binding import Whole
 from qvr_core.inference.compiled_steps import Choice, Fitted, choose
 from qvr_core.runs.fit.compiling import told_if_long

@@ -29,12 +29,12 @@ from qvr_core.runs.figures.held_out import held_out_figure
 from qvr_core.runs.figures.loss_endings import Complaint, ended_badly
 from qvr_core.runs.fit.convergence import PARTICLES, not_converged
 from qvr_core.runs.fit.distributed import Team, cannot_share
-from qvr_core.runs.fit.eta import eta
 from qvr_core.runs.fit.guide_posterior import guide_posterior
 from qvr_core.runs.fit.minibatches import StepNoise, row_order
 from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.fit.time_left import eta
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.guides import own_guide
 from qvr_core.runs.prepare.parts_of_rows import Parts, parts_of

@@ -14,8 +14,8 @@ from qvr_core.arrays.graph import Array, Unsupported, recording_into
 from qvr_core.arrays.listing import FUNCTIONS
 from qvr_core.arrays.operations import reduce, reshape
 from qvr_core.codegen.kernels import transition
+from qvr_core.codegen.lowering.density import lowered
 from qvr_core.codegen.lowering.lowering import NoLoops
-from qvr_core.codegen.lowering.whole import lowered
 from qvr_core.codegen.source import Text
 from qvr_core.codegen.wasm.sampler import sampler
 from qvr_core.data.needs import needs_of, open_sets

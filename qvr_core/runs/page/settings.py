@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from qvr_core.analysis import analyse
+from qvr_core.container_types import is_mapping
 from qvr_core.data.needs import needs_of
 from qvr_core.dsl import CheckFailed
-from qvr_core.narrowing import is_mapping
 from qvr_core.runs.page.sampling import exported
 from qvr_core.runtime.values.errors import RuntimeProblem
 

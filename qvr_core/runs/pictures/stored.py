@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
 from qvr_core.runs.figures.loo import called
+from qvr_core.runs.record.name_roles import enumerated
 from qvr_core.runs.record.netcdf import labels_along, read_netcdf
-from qvr_core.runs.record.roles import enumerated
 from qvr_core.runs.record.store import RunDirectory
 
 Array = NDArray[Any]

@@ -9,7 +9,7 @@ from typing import Any
 from qvr_core.analysis import Snapshot
 from qvr_core.arrays.engine import arrays
 from qvr_core.data.problems import DataProblem, NoColumn
-from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.guide_names import in_flags
 from qvr_core.runs.record.protocol import Failed, TextRange
 from qvr_core.runs.record.ranges import utf16

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import Whole
-from qvr_core.data.limits import available, check_room, in_bytes
 from qvr_core.data.needs import needs_of
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.size_limits import available, check_room, in_bytes
 from qvr_core.data.typed.sources import Source
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.protocol import Job

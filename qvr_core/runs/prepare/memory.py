@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from qvr_core.data.limits import available, in_bytes
+from qvr_core.data.size_limits import available, in_bytes
 from qvr_core.data.synthetic import SELECTED
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.record.config import RunConfig

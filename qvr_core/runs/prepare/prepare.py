@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from qvr_core.analysis import Snapshot
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.container_types import is_tuple
 from qvr_core.data import pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import bind
@@ -21,14 +22,13 @@ from qvr_core.data.tables.columns import read_head
 from qvr_core.data.tables.parquet import parquet_files
 from qvr_core.data.tables.reading import STREAMED, read_columns
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
-from qvr_core.narrowing import is_tuple
-from qvr_core.runs.prepare import typed as typed_data
+from qvr_core.runs.prepare import typed_data
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import Estimate, check_fits, estimate
 from qvr_core.runs.prepare.runnable import built, built_with_guides, chosen
+from qvr_core.runs.record.atomic_files import read_json, write_json
 from qvr_core.runs.record.config import UNITS, RunConfig
 from qvr_core.runs.record.data_files import path_of
-from qvr_core.runs.record.files import read_json, write_json
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Baselines, Job
 from qvr_core.runs.record.store import RunDirectory

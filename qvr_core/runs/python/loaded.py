@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
-from qvr_core.html import html_table
+from qvr_core.html_tables import html_table
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.data_files import changes
-from qvr_core.runs.record.files import DamagedFile
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings_file import find_settings

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot
-from qvr_core.data.limits import check_regular
 from qvr_core.data.needs import Needs, needs_of
 from qvr_core.data.problems import DataProblem, NoColumn, no_file
+from qvr_core.data.size_limits import check_regular
 from qvr_core.data.typed.checking import data_notes, data_problems
 from qvr_core.data.typed.csv_text import read_csv
 from qvr_core.data.typed.nested import nested_arrays

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.sentences import files
-from qvr_core.runs.record.files import DamagedFile, file_digest, read_json, write_json
+from qvr_core.runs.record.atomic_files import DamagedFile, file_digest, read_json, write_json
 from qvr_core.runs.record.protocol import Job
 from qvr_core.semantics.types.model.file import Model
 

@@ -6,7 +6,7 @@ import csv
 import shutil
 from pathlib import Path
 
-from qvr_core.runs.record.files import DamagedFile, file_digest, read_json
+from qvr_core.runs.record.atomic_files import DamagedFile, file_digest, read_json
 from qvr_core.runs.record.store import RunDirectory
 
 

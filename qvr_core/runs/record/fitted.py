@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from qvr_core.analysis import LocatedDiagnostic, LocatedFix, Snapshot, TextEdit
-from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.program import analysed, imports_of
 from qvr_core.runs.record.protocol import Cancelled, Check, Finished
 from qvr_core.runs.record.store import RunDirectory, RunStore

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from qvr_core.runs.record.files import DamagedFile, digest, read_json, write_json
+from qvr_core.runs.record.atomic_files import DamagedFile, digest, read_json, write_json
 
 FILE = "imports.json"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qvr_core.inference.labelled_datasets import ATTRIBUTES, Array, Dataset, Tree, Variable
-from qvr_core.runs.record.files import sync_folder
+from qvr_core.runs.record.atomic_files import sync_folder
 
 if TYPE_CHECKING:
     from h5netcdf import Group as Read

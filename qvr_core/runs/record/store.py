@@ -31,8 +31,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from qvr_core.runs.record.config import RunConfig
-from qvr_core.runs.record.files import (
+from qvr_core.runs.record.atomic_files import (
     DamagedFile,
     cut_torn_line,
     digest,
@@ -43,6 +42,7 @@ from qvr_core.runs.record.files import (
     write_bytes,
     write_json,
 )
+from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.imports import digest_of, read_imports, write_imports
 from qvr_core.runs.record.lock import Lock
 from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Progress, Started, parse_event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from qvr_core.runs.record.files import DamagedFile, read_json, write_json
+from qvr_core.runs.record.atomic_files import DamagedFile, read_json, write_json
 from qvr_core.runs.record.protocol import Frozen, PosteriorRow
 from qvr_core.runs.record.store import RunDirectory
 

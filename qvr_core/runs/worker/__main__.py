@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
-from qvr_core import collector
-from qvr_core.arrays.choice import TorchWanted
+from qvr_core import garbage_collection
+from qvr_core.arrays.engine_choice import TorchWanted
 from qvr_core.runs.fit.stop import Stop
-from qvr_core.runs.worker import choice
-from qvr_core.runs.worker.choice import job_again
+from qvr_core.runs.worker import engine_choice
+from qvr_core.runs.worker.engine_choice import job_again
 from qvr_core.runs.worker.pipes import claim_stdout, follow_parent, stdin_lines
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ ORPHAN_GRACE = 2.0
 
 def main() -> None:
     """Entry point.  Exit status 0 for a finished or cancelled run, 1 for a failed one, 2 for one that cannot be."""
-    collector.while_loading()
+    garbage_collection.while_loading()
     events = claim_stdout()
     stop = Stop()
     follow_parent()
@@ -63,16 +63,16 @@ def main() -> None:
 
     try:
         if again is None:
-            choice.choose(job)
+            engine_choice.choose(job)
         else:
-            choice.keep_memory()
+            engine_choice.keep_memory()
         from qvr_core.runs.worker.job import conduct
 
-        collector.loaded()
+        garbage_collection.loaded()
         try:
             status = conduct(job, stop, send)
         except TorchWanted:
-            choice.again_with_torch(line, events.fileno())
+            engine_choice.again_with_torch(line, events.fileno())
     except ModuleNotFoundError as error:
         _refuse(error, send)
     sys.stderr.flush()

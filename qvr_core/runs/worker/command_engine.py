@@ -13,7 +13,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from qvr_core.arrays.choice import VARIABLE, lacks_torch
+from qvr_core.arrays.engine_choice import VARIABLE, lacks_torch
 
 if TYPE_CHECKING:
     from qvr_core.runs.record.protocol import Job
@@ -38,7 +38,7 @@ def own_process() -> None:
 def engine_of(job: Job) -> Generator[None]:
     """Inside, figures of a job's program are computed on the engine that suits it; nothing is printed before all of
     them are there."""
-    from qvr_core.runs.worker.choice import choose, has_networks  # the command line starts without the checker
+    from qvr_core.runs.worker.engine_choice import choose, has_networks  # the command line starts without the checker
 
     chosen = _process.own and VARIABLE not in os.environ and choose(job, has_networks)
     try:
@@ -51,7 +51,7 @@ def engine_of(job: Job) -> Generator[None]:
 
 def _again() -> NoReturn:
     """Become the same command, with torch.  Raises ModuleNotFoundError where there is none."""
-    from qvr_core.runs.worker.choice import require_torch
+    from qvr_core.runs.worker.engine_choice import require_torch
 
     require_torch()
     sys.stdout.flush()

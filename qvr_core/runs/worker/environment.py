@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qvr_core import __version__
-from qvr_core.runs.record.files import digest
+from qvr_core.runs.record.atomic_files import digest
 from qvr_core.runs.record.protocol import Job
 
 PACKAGES = ("torch", "numpy", "polars", "safetensors", "pydantic", "xarray")

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 from qvr_core.analysis import Snapshot
-from qvr_core.arrays.choice import TorchWanted, lacks_torch
 from qvr_core.arrays.engine import TORCH
+from qvr_core.arrays.engine_choice import TorchWanted, lacks_torch
 from qvr_core.runs.fit.distributed import Team, broken, join
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused, check_failure, failure
 from qvr_core.runs.prepare.given_elements import given_elements
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.prepare.runnable import chosen
+from qvr_core.runs.record.atomic_files import DamagedFile, write_json
 from qvr_core.runs.record.data_files import changes, folders_of, note, noted, stats
-from qvr_core.runs.record.files import DamagedFile, write_json
 from qvr_core.runs.record.lock import Held, Lock
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Cancelled, Event, Finished, Job, Message, Started

@@ -8,7 +8,7 @@ from pathlib import Path
 from qvr_core.data.typed.labels import word
 from qvr_core.data.typed.layout import Layout
 from qvr_core.data.typed.sources import Sources, Table
-from qvr_core.runs.prepare.typed import TypedData, read_sources
+from qvr_core.runs.prepare.typed_data import TypedData, read_sources
 from qvr_core.runs.record.protocol import Job
 
 

@@ -93,7 +93,7 @@ def main() -> None:
 
 def _load() -> str | None:
     """Load what draws want; which package is missing, in a sentence."""
-    from qvr_core.arrays.choice import without_torch
+    from qvr_core.arrays.engine_choice import without_torch
 
     if "qvr_core.arrays.engine" not in sys.modules:
         without_torch()
@@ -131,7 +131,7 @@ def answer(
     asked: Asked, learned: Learned, tell: Tell, learn: Callable[[Learned], None], sampling: Callable[[], None]
 ) -> None:
     """Answer a question, whatever becomes of it: the last thing that is told is marked as such."""
-    from qvr_core.arrays.choice import TorchWanted
+    from qvr_core.arrays.engine_choice import TorchWanted
     from qvr_core.data.problems import DataProblem
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.record.live import Drawn

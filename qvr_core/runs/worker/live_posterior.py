@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from qvr_core.arrays.choice import TorchWanted
 from qvr_core.arrays.engine import arrays
+from qvr_core.arrays.engine_choice import TorchWanted
 from qvr_core.data.needs import needs_of
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.dataset import dataset

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
+from qvr_core.container_types import is_mapping, is_sequence
 from qvr_core.data.frames import columns_of, holds_numbers, is_dataset, is_frame, of_python
 from qvr_core.data.tables.columns import Columns
 from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.typed.sources import Arrays, Sources
-from qvr_core.narrowing import is_mapping, is_sequence
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import data_path
-from qvr_core.runs.prepare.typed import TypedData, read_sources
+from qvr_core.runs.prepare.typed_data import TypedData, read_sources
 from qvr_core.runs.record.config import TABLES, RunConfig
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import UsageProblem, data_flags

@@ -21,7 +21,7 @@ from qvr_core.inference.pointwise import Given
 from qvr_core.runs.figures.checkpoint import newest, restore_module
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.fit.nuts import asked_of
-from qvr_core.runs.prepare import typed as typed_data
+from qvr_core.runs.prepare import typed_data
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import check_draws
 from qvr_core.runs.prepare.prepare import prepare, sized

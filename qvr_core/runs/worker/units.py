@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable
 from typing import IO, Any, Protocol, TypeVar
 
-from qvr_core.arrays.choice import lacks_torch, torch_wanted, without_torch
+from qvr_core.arrays.engine_choice import lacks_torch, torch_wanted, without_torch
 from qvr_core.cluster.packing import UnitFailed, failure, read_frame, unpacked, write_frame
 from qvr_core.runs.worker.pipes import claim_stdout
 

@@ -8,7 +8,7 @@ from qvr_core.analysis import Snapshot, analyse
 from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import InputProblem
-from qvr_core.runtime.values.recipes import Recipe
+from qvr_core.runtime.values.module_recipes import Recipe
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model.arrows import Instance

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from qvr_core.runtime.loops.loop import Loop
-from qvr_core.runtime.loops.plain import evaluate, plain_loop
+from qvr_core.runtime.loops.plain_torch import evaluate, plain_loop
 from qvr_core.runtime.loops.run import LoopRun, filled, gradients
 from qvr_core.runtime.loops.tape import LinearOp, outs_of
 from qvr_core.runtime.loops.torch_operators import recorded_backward, recorded_run

@@ -13,8 +13,8 @@ from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.chart import item_weights
 from qvr_core.runtime.tensors.terms import read
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.module_recipes import Remade
 from qvr_core.runtime.values.precision import precision
-from qvr_core.runtime.values.recipes import Remade
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Hypergraph, close
 from qvr_core.semantics.deductions.rule_instances import ANY, MAX_ITEMS, Instances, instances_of, system_of
 from qvr_core.semantics.deductions.terms import Term, from_model, show

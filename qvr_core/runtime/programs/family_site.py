@@ -17,10 +17,10 @@ from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.families.soundness import asked, doubtful
 from qvr_core.runtime.programs.arguments import Aligned, Arguments, joint_shape
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.censoring_and_truncation import Limits
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
-from qvr_core.runtime.programs.limits import Limits
 from qvr_core.runtime.programs.site_shapes import (
     entry_batch,
     event_free,

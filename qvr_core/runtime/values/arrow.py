@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.values.errors import MissingInnovations
-from qvr_core.runtime.values.recipes import Remade
+from qvr_core.runtime.values.module_recipes import Remade
 from qvr_core.semantics.types.spaces import Named
 
 Value = Tensor | tuple[Tensor, ...]

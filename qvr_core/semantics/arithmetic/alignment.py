@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, with_axes
+from qvr_core.semantics.arithmetic.unindexed_values import report_bare
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin

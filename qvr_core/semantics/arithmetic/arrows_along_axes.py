@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import Aligned, align, arrange
 from qvr_core.semantics.arithmetic.application import fits
-from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import (
     Axis,
     Clash,
@@ -23,6 +22,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
 )
 from qvr_core.semantics.arithmetic.elementwise import broadcast_shape
+from qvr_core.semantics.arithmetic.unindexed_values import report_bare
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.diagnostics import Origin

@@ -10,9 +10,9 @@ from qvr_core.semantics.arithmetic.application import apply_to, argument_space, 
 from qvr_core.semantics.arithmetic.arrows_along_axes import applied_over_axes, with_events
 from qvr_core.semantics.arithmetic.broadcasting import data_like, flattened, is_data, plate_axes
 from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
+from qvr_core.semantics.arithmetic.defined_functions import check_function_call
 from qvr_core.semantics.arithmetic.elementwise import Check, named_value, words
 from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
-from qvr_core.semantics.arithmetic.functions import check_function_call
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.arrows.template_arguments import Numbers
 from qvr_core.semantics.arrows.templates import instance_of

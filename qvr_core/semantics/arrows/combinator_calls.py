@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from qvr_core.semantics.arrows.combinator_arguments import Call, bad_call, nothing, sort_arguments
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.arrows.recurrence import check_scan
+from qvr_core.semantics.arrows.scans import check_scan
 from qvr_core.semantics.arrows.weight_priors import weights_of
 from qvr_core.semantics.scope.scope import UNKNOWN, show
 from qvr_core.semantics.scope.sequences import as_sequence

@@ -12,15 +12,15 @@ from functools import partial
 from typing import TypeVar
 
 from qvr_core.semantics.file import file_rules
-from qvr_core.semantics.file.algebras import Algebras
+from qvr_core.semantics.file.composition_in_force import Algebras
 from qvr_core.semantics.file.contradictions import Contradictions
-from qvr_core.semantics.file.copies import Copies
 from qvr_core.semantics.file.declaration_cycles import Circles
 from qvr_core.semantics.file.declarations import Checked, check_statement, declared_names, signature
 from qvr_core.semantics.file.imported import Imports, NoImports, Statements, Within
 from qvr_core.semantics.file.open_sets import KnownSet, is_open
-from qvr_core.semantics.file.records import Key, Record, State, in_order
 from qvr_core.semantics.file.references import NO_REFERENCES, References, StatementReferences, renew
+from qvr_core.semantics.file.replicated_arrows import Copies
+from qvr_core.semantics.file.statement_records import Key, Record, State, in_order
 from qvr_core.semantics.programs.programs import check_program
 from qvr_core.semantics.scope.holes import Holes
 from qvr_core.semantics.scope.overlays import Tracked

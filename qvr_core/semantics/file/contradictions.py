@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from qvr_core.semantics.file.conflict_explanation import File, explain
 from qvr_core.semantics.file.imported import Imports
-from qvr_core.semantics.file.records import Key, Record
+from qvr_core.semantics.file.statement_records import Key, Record
 from qvr_core.semantics.scope.holes import Holes
 from qvr_core.semantics.scope.scope import Entry, Equation, FamilyEntry, ObjectEntry, words_of
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Place, Related

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
-from qvr_core.semantics.arithmetic.functions import check_function
+from qvr_core.semantics.arithmetic.defined_functions import check_function
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
 from qvr_core.semantics.arrows.roles.morphisms import check_morphism
 from qvr_core.semantics.arrows.uncounted import terms_in, terms_of
 from qvr_core.semantics.arrows.weight_priors import renamed, weights_of
-from qvr_core.semantics.file.copies import copies_of, replicas, replicate_number
+from qvr_core.semantics.file.replicated_arrows import copies_of, replicas, replicate_number
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.scope.bounds import too_many_copies, too_many_stages
@@ -143,7 +143,7 @@ def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None)
 
             entries[name.text] = check_family_declaration(statement, scope)
         case CompositionHeader(name=name):
-            from qvr_core.semantics.deductions.compositions import check_composition
+            from qvr_core.semantics.deductions.declared_compositions import check_composition
 
             composition = check_composition(statement, scope)
             entries[f"{COMPOSITION}{name.text}"] = CompositionEntry(name.text, composition)

@@ -13,11 +13,11 @@ from dataclasses import replace
 from qvr_core.semantics.file.checker import FileChecker
 from qvr_core.semantics.file.declarations import COMPOSITION
 from qvr_core.semantics.file.references import mentions, unit_references
+from qvr_core.semantics.modules.import_table import Library, missing_name, table_of
 from qvr_core.semantics.modules.linked_statement import FIRST_SERIAL, LOW, Linked, placed_as, without_node
 from qvr_core.semantics.modules.module import NO_TABLE, Declared, Module, Table, Target
 from qvr_core.semantics.modules.paths import shown
 from qvr_core.semantics.modules.renaming import Renaming
-from qvr_core.semantics.modules.table import Library, missing_name, table_of
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry
 from qvr_core.semantics.types.codes import UNKNOWN_IMPORT, UNSUPPORTED
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from qvr_core.semantics.file.algebras import algebra_above
+from qvr_core.semantics.file.composition_in_force import algebra_above
 from qvr_core.semantics.file.declarations import COMPOSITION
 from qvr_core.semantics.file.placed_diagnostics import LocatedDiagnostic
 from qvr_core.semantics.file.references import References

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
-from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, data_along, data_like, from_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import broadcast_shape, words
 from qvr_core.semantics.arithmetic.mixture_draws import Written, written
+from qvr_core.semantics.arithmetic.unindexed_values import report_bare
 from qvr_core.semantics.arrows.family_calls import (
     bounds_problem,
     filled_in,

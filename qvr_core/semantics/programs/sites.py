@@ -15,7 +15,11 @@ from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.chains.ragged import no_lengths
 from qvr_core.semantics.programs.families.narrowed import family_on, narrowed
 from qvr_core.semantics.programs.family_draws import check_family
-from qvr_core.semantics.programs.observed.limits import check_limits, check_no_limits, check_option_axes
+from qvr_core.semantics.programs.observed.censoring_and_truncation import (
+    check_limits,
+    check_no_limits,
+    check_option_axes,
+)
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type

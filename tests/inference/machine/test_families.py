@@ -11,7 +11,7 @@ import torch
 from qvr_core.arrays.evaluate import evaluate
 from qvr_core.arrays.graph import Array
 from qvr_core.codegen.build import address_of
-from qvr_core.codegen.lowering.whole import lowered
+from qvr_core.codegen.lowering.density import lowered
 from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.tracing import density_graph
 from qvr_core.runtime.families import RUNTIME_FAMILIES

@@ -10,7 +10,7 @@ import xarray
 from arviz_stats.base.array import array_stats
 
 from qvr_core.runs.figures.summaries import density_of, ranks_of, summary_of
-from qvr_core.runs.record.files import DamagedFile
+from qvr_core.runs.record.atomic_files import DamagedFile
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.record.summary import MOST_BYTES, read_summary, write_summary
 

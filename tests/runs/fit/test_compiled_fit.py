@@ -14,7 +14,7 @@ from qvr_core.runs.fit.preparing import chosen_steps
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare
-from qvr_core.runs.record.files import read_json, write_json
+from qvr_core.runs.record.atomic_files import read_json, write_json
 from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Message, Started
 from qvr_core.runs.record.store import RunDirectory, RunStore
 from tests.runs.jobs import LATENTS, MODEL, make_job, watched

@@ -13,9 +13,9 @@ import torch
 from qvr_core.runs.figures.accuracy import wilson
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.record.atomic_files import read_json
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.exports import losses_of
-from qvr_core.runs.record.files import read_json
 from qvr_core.runs.record.protocol import Accuracies, CheckpointWritten, Event, Failed, Finished, Job, parse_event
 from qvr_core.runs.record.store import RunDirectory, RunStore
 from qvr_core.runs.worker.job import conduct

@@ -16,8 +16,8 @@ import torch
 
 from qvr_core.runs.figures import checkpoint
 from qvr_core.runs.fit.minibatches import PERMUTED, RowOrder, permuted
+from qvr_core.runs.record.atomic_files import DamagedFile, read_json, write_json
 from qvr_core.runs.record.config import RunConfig
-from qvr_core.runs.record.files import DamagedFile, read_json, write_json
 from qvr_core.runs.record.protocol import Finished, Message, PosteriorRow, Progress, parse_event
 from qvr_core.runs.record.store import NoSuchRun, RunDirectory, RunStore
 
@@ -167,7 +167,7 @@ def test_kill_while_writing_leaves_old_or_new(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     write_json(file, {"n": 0, "fill": "x" * 200_000})
     code = (
-        f"from pathlib import Path; from qvr_core.runs.record.files import write_json\n"
+        f"from pathlib import Path; from qvr_core.runs.record.atomic_files import write_json\n"
         f"n = 0\nwhile True:\n n += 1; write_json(Path({str(file)!r}), {{'n': n, 'fill': 'x' * 200_000}})"
     )
     for delay in (0.25, 0.31, 0.37):

@@ -12,7 +12,7 @@ import torch
 from scipy import special
 
 from qvr_core.codegen.build import address_of
-from qvr_core.codegen.lowering.whole import lowered
+from qvr_core.codegen.lowering.density import lowered
 from qvr_core.dsl import loads
 from qvr_core.inference import trace
 from qvr_core.inference.machine.compiled import MachineDensity

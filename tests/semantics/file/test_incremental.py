@@ -291,7 +291,7 @@ REPLICATED = [
 
 @pytest.mark.parametrize("seed", seeds(4, 60))
 def test_the_bound_of_copies_is_the_same_under_edits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qvr_core.semantics.file.copies.MOST_COPIES", 8)
+    monkeypatch.setattr("qvr_core.semantics.file.replicated_arrows.MOST_COPIES", 8)
     rng = random.Random(seed)
     analyzer = Analyzer("\n".join(REPLICATED))
     for step in range(30):

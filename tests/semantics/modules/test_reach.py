@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.modules.reach import Reach
+from qvr_core.semantics.modules.import_reach import Reach
 
 IMPORTS = {"a": ("b", "c"), "b": ("d",), "c": ("d",), "d": ("a",), "e": ("a",), "f": ()}
 

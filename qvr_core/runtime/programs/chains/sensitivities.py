@@ -14,7 +14,7 @@ from qvr_core.arrays.accumulation import add_slope, carry_back
 from qvr_core.arrays.graph import Array, Graph, Unsupported, is_known, known
 from qvr_core.arrays.listing import in_graph
 from qvr_core.arrays.operations import pointwise as p
-from qvr_core.arrays.until import Until, tied
+from qvr_core.arrays.while_loops import Until, tied
 from qvr_core.runtime.programs.chains.adaptive import (
     NODES,
     STAGES,

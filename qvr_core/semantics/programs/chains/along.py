@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import arrange
-from qvr_core.semantics.arithmetic.bare import report_bare
 from qvr_core.semantics.arithmetic.broadcasting import (
     Axis,
     axes,
@@ -14,6 +13,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
 )
 from qvr_core.semantics.arithmetic.indices import length
+from qvr_core.semantics.arithmetic.unindexed_values import report_bare
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import indexed, set_of

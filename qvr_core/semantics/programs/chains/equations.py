@@ -8,7 +8,7 @@ from typing import Any
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, with_axes
-from qvr_core.semantics.arithmetic.functions import expanded
+from qvr_core.semantics.arithmetic.defined_functions import expanded
 from qvr_core.semantics.language.equations import CALL, CONTROL, METHODS, NEEDED, OPTIONS, SOLVE
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.chains.along import Along, laid_out

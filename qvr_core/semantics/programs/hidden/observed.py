@@ -21,7 +21,7 @@ from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, expanded
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_whole, state_axis
 from qvr_core.semantics.programs.indexed_steps import product_of
-from qvr_core.semantics.programs.observed.limits import check_limits, check_option_axes
+from qvr_core.semantics.programs.observed.censoring_and_truncation import check_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import read_step_options
 from qvr_core.semantics.programs.typed_sites import TypedSite, made_site

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.arithmetic.bare import report_whole
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes
 from qvr_core.semantics.arithmetic.elementwise import words
+from qvr_core.semantics.arithmetic.unindexed_values import report_whole
 from qvr_core.semantics.programs.chains.along import Along
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.scope.environment import StepContext

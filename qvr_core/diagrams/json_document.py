@@ -1,6 +1,6 @@
 """A diagram as a JSON document of its own, with a schema: what `qvr diagram --format json` writes.
 
-`python -m qvr_core.diagrams.document` writes the schema, docs/diagram.schema.json; a test keeps it fresh.
+`python -m qvr_core.diagrams.json_document` writes the schema, docs/diagram.schema.json; a test keeps it fresh.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from qvr_core.diagrams.exchange import Locate, to_json
+from qvr_core.diagrams.editor_json import Locate, to_json
 from qvr_core.diagrams.graph import Diagram, drawn_box, sheet
 
 VERSION = 1

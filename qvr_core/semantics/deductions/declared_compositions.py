@@ -1,10 +1,14 @@
-"""Compositions: the algebra in which the tensor arrows declared after it compose (docs/reference.md#compositions)."""
+"""Composition declarations, checked: the algebra of the tensor arrows after them (docs/reference.md#compositions)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
+from qvr_core.semantics.language.compositions import (
+    BUILTIN_COMPOSITIONS,
+    COMPOSITION_KINDS,
+    COMPOSITION_OPERATIONS,
+    UNREAD,
+)
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope
@@ -16,36 +20,6 @@ from qvr_core.semantics.types.program_codes import COMPOSITION_RULE, UNKNOWN_COM
 from qvr_core.syntax.tree.declarations import CompositionHeader, CompositionRule
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.units import Statement
-
-BUILTIN_COMPOSITIONS: Mapping[str, str] = {
-    "product_fuzzy": "a · b and 1 − ∏(1 − x): truth values",
-    "boolean": "and, any",
-    "lukasiewicz": "max(a + b − 1, 0) and min(Σ, 1)",
-    "godel": "min and max",
-    "tropical": "+ and min: shortest paths",
-    "max_plus": "+ and max: best scores",
-    "log_prob": "+ and logsumexp: log probabilities",
-    "real": "· and Σ: matrices",
-    "probability": "· and Σ on probabilities",
-    "counting": "· and Σ on counts",
-    "markov": "· and Σ on rows that sum to 1",
-}
-"""The builtin compositions: how two weights combine and how alternatives are joined."""
-
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "algebra": ("tensor_op", "join", "unit", "zero"),
-    "semigroupoid": ("tensor_op", "join"),
-    "bilinear_form": ("tensor_op", "join"),
-    "rule": ("tensor_op", "join"),
-}
-"""What each kind of composition must define."""
-
-OPERATIONS: Mapping[str, int] = {"tensor_op": 2, "join": 1, "unit": 0, "zero": 0, "negation": 1}
-"""Every operation and how many parameters it takes."""
-
-
-UNREAD = ("negation",)
-"""Operations that a composition may define, though nothing asks for them."""
 
 
 def check_composition(statement: Statement, scope: Scope) -> Composition:
@@ -71,10 +45,10 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
     scope.unit = statement.uid
     # a rule that cannot be read may be the one that is missing, and a kind that cannot may ask for less
     damaged = len(places) < len(rules) or any(child.unit.node is None for child in statement.header.children)
-    damaged = damaged or (header.kind is not None and header.kind.text not in KINDS)
+    damaged = damaged or (header.kind is not None and header.kind.text not in COMPOSITION_KINDS)
     if operations or rules:
         written = {child.unit.node.name.text for child in rules if isinstance(child.unit.node, CompositionRule)}
-        missing = [name for name in KINDS[kind] if name not in written]
+        missing = [name for name in COMPOSITION_KINDS[kind] if name not in written]
         if missing and not damaged:
             words = ", ".join(f"`{name}`" for name in missing)
             article = "an" if kind[0] in "aeiou" else "a"
@@ -87,11 +61,11 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
 def _kind(header: CompositionHeader, scope: Scope) -> str:
     """What a composition promises to be; an algebra where the word is not known."""
     name = header.kind
-    if name is None or name.text in KINDS:
+    if name is None or name.text in COMPOSITION_KINDS:
         return "algebra" if name is None else name.text
-    near = closest(name.text, KINDS)
+    near = closest(name.text, COMPOSITION_KINDS)
     message = f"a composition is no `{name.text}`"
-    message += f"; did you mean `{near}`?" if near else f"; it is one of {', '.join(KINDS)}"
+    message += f"; did you mean `{near}`?" if near else f"; it is one of {', '.join(COMPOSITION_KINDS)}"
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
     scope.report(COMPOSITION_RULE, message, name.span, fixes=fixes)
     return "algebra"
@@ -107,11 +81,11 @@ def _unknown(name: Name, scope: Scope) -> None:
 
 def _known_operation(rule: CompositionRule, scope: Scope) -> bool:
     name = rule.name
-    wanted = OPERATIONS.get(name.text)
+    wanted = COMPOSITION_OPERATIONS.get(name.text)
     if wanted is None:
-        near = closest(name.text, OPERATIONS)
+        near = closest(name.text, COMPOSITION_OPERATIONS)
         message = f"a composition has no operation `{name.text}`"
-        message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(OPERATIONS)}"
+        message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(COMPOSITION_OPERATIONS)}"
         fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
         scope.report(COMPOSITION_RULE, message, name.span, fixes=fixes)
         return False

@@ -10,8 +10,8 @@ from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import axes_of
 from qvr_core.ide.completion.context import Context
 from qvr_core.ide.completion.likely import program_at
-from qvr_core.ide.completion.lines import dependents, lagged, lines_of, own_names, unread
 from qvr_core.ide.completion.offers import LAST
+from qvr_core.ide.completion.uses_of_names import dependents, lagged, lines_of, own_names, unread
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.types.model.steps import ObserveModel
 from qvr_core.semantics.types.walk import sites

@@ -21,7 +21,7 @@ MOST_EVENTS = 20_000
 def run(ls: QvrLanguageServer, params: RecordParams) -> Json:
     """`{runId, uri}` → `{events, summary, config, program}`: of a run of the folder that a file belongs to.  `summary`
     is null where the run left none."""
-    from qvr_core.runs.record.files import DamagedFile
+    from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.record.store import NoSuchRun, RunStore
     from qvr_core.runs.record.summary import read_summary
 

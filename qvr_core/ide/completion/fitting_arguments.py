@@ -11,7 +11,7 @@ from qvr_core.ide.axes import let_type
 from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.likely import program_at
 from qvr_core.ide.completion.offers import BEST
-from qvr_core.ide.completion.values import STEP
+from qvr_core.ide.completion.order_of_values import STEP
 from qvr_core.ide.view import declared_facts
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter

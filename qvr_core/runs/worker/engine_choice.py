@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from typing import NoReturn
 
-from qvr_core.arrays.choice import VARIABLE, without_torch
+from qvr_core.arrays.engine_choice import VARIABLE, without_torch
 from qvr_core.data.needs import needs_of, reachable
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.axes import axes_of_type
-from qvr_core.ide.completion.arguments import parameter_at
 from qvr_core.ide.completion.context import Bracket, Context
+from qvr_core.ide.completion.fitting_arguments import parameter_at
 from qvr_core.ide.completion.likely import data_at
 from qvr_core.ide.completion.offers import BEST, Items
 from qvr_core.semantics.language.families import FAMILIES

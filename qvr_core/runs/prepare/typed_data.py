@@ -12,9 +12,9 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.data.binding import RowsOf, Whole, tensor_of
 from qvr_core.data.file_sources import of_columns
 from qvr_core.data.json_files import read_json
-from qvr_core.data.limits import available
 from qvr_core.data.needs import Need, Needs, names_of, needs_of, open_sets
 from qvr_core.data.problems import DataProblem
+from qvr_core.data.size_limits import available
 from qvr_core.data.tables.columns import Columns, read_head
 from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.typed.checking import data_notes

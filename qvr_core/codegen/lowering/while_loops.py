@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from qvr_core.arrays.graph import Array
-from qvr_core.arrays.until import Turn
+from qvr_core.arrays.while_loops import Turn
 from qvr_core.codegen.loops import (
     Buffer,
     Index,

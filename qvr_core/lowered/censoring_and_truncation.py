@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.tails import Tails, call, number, tails
-from qvr_core.lowered.terms import Factor
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Constant, Expr
 
