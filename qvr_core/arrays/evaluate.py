@@ -246,7 +246,8 @@ _OPERATIONS: dict[str, Evaluated] = {
         a[0][tuple(slice(0, n if at != p[0] else None) for at, n in enumerate(s))], a[1], p[0]
     ),
     "add_along": lambda a, p, s: _add_along(*a, *p),
-    "cat": lambda a, p, s: np.concatenate(a, p[0]),
+    # of parts whose numbers stand in another order, numpy would keep that order, and each reader of rows make a copy
+    "cat": lambda a, p, s: np.concatenate([np.ascontiguousarray(one) for one in a], p[0]),
     "diagonal": lambda a, p, s: np.diagonal(a[0], axis1=-2, axis2=-1),
     "diagonal_embed": lambda a, p, s: a[0][..., None] * np.eye(a[0].shape[-1]),
     "sum": lambda a, p, s: _total(a[0], p[0]).reshape(s),

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.runtime.families.soundness import sound_arguments
@@ -29,16 +32,21 @@ from qvr_core.runtime.programs.handlers import (
     substitute,
 )
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
+from qvr_core.runtime.programs.indexed import size_of
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
 from qvr_core.semantics.types.deterministic import deterministic, filled_in_predictors
+from qvr_core.semantics.types.model.steps import LetModel
+from qvr_core.semantics.types.walk import all_steps
 
 AT_ONCE = 500
 """Rows of one execution: draws times rows of the input."""
 NUMBERS_AT_ONCE = 200_000
 """Numbers observed times draws of one execution."""
+LARGEST = 50_000
+"""Elements of the largest let times draws of one execution, which holds several arrays of its size."""
 CPU = arrays.device("cpu")
 MOST_KEPT = 10_000
 """A let of more numbers a draw is kept only where the program says so."""
@@ -95,6 +103,12 @@ class Given:
     model: ProgramModule | LiftedModel
     x: object
     observations: Mapping[str, Any]
+
+    @cached_property
+    def _largest(self) -> int:
+        """Elements of the largest let with indices."""
+        lets = (step.indexed for step in all_steps(self.program.program.steps) if isinstance(step, LetModel))
+        return max((math.prod(size_of(index.space) for index in one.indices) for one in lets if one), default=1)
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
@@ -263,15 +277,20 @@ class Given:
         value = model.input(self.x)
         rows = 1 if value is None else parts(value)[0].shape[0]
         numbers = max(1, sum(value.numel() for value in self.known.values() if is_tensor(value)))
-        step = 1 if lifted else max(1, min(AT_ONCE // rows, NUMBERS_AT_ONCE // numbers))
-        found: dict[str, list[Tensor]] = {}
+        step = 1 if lifted else max(1, min(AT_ONCE // rows, NUMBERS_AT_ONCE // numbers, LARGEST // self._largest))
+        found: dict[str, NDArray[Any]] = {}
+        device = CPU
         for start in range(0, count, step):
             part = {name: draws[start : start + step] for name, draws in rest.items()}
             with parameters_set(model, {name: draws[start] for name, draws in lifted.items()}):
                 made = self._part(model, value, part, min(step, count - start), rows, wanted)
-            for name, numbers in made.items():
-                found.setdefault(name, []).append(numbers)
-        return {name: arrays.cat(found.pop(name)) for name in list(found)}
+            for name, some in made.items():
+                device = some.device
+                read = some.detach().cpu().numpy()
+                if name not in found:
+                    found[name] = np.empty((count, *read.shape[1:]), read.dtype)
+                found[name][start : start + step] = read
+        return {name: arrays.from_numpy(values).to(device) for name, values in found.items()}
 
     def _part(
         self, model: ProgramModule, value: Any, samples: Mapping[str, Tensor], count: int, rows: int, wanted: _Wanted

@@ -69,6 +69,27 @@ def test_the_tree_has_the_groups_of_arviz_and_loo_works_on_it() -> None:
     assert p.sum() == pytest.approx(0.9, abs=0.4)
 
 
+def test_figures_of_many_draws_are_those_of_each_alone() -> None:
+    """300 draws beside a table of 400 numbers a draw go through several executions, of which the last has a rest."""
+    text = """
+object Item : FinSet 20
+program p : Item -> Item
+    sample rho <- HalfNormal(1.0)
+    let K[i : Item, j : Item] = exp(-abs(i - j) / rho)
+    let m[i : Item] = sum(K[i, j] for j : Item)
+    observe y[i : Item] <- Normal(m[i], 1.0)
+    return y
+"""
+    y = torch.linspace(0.0, 3.0, 20, dtype=torch.float64)
+    result = sampled(text, {"y": y}, draws=150)
+    rho = result.samples["rho"].numpy()
+    apart = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
+    tables = np.exp(-apart / rho[..., None, None])
+    np.testing.assert_allclose(result.deterministic["K"].numpy(), tables, rtol=1e-12)
+    exact = stats.norm(tables.sum(-1), 1.0).logpdf(y.numpy())
+    np.testing.assert_allclose(result.log_likelihood["y"].numpy(), exact, rtol=1e-10)
+
+
 def test_masked_elements_are_absent() -> None:
     text = """
 object Row : FinSet 4

@@ -31,7 +31,7 @@ class MixingBySite:
             self._found[site] = np.zeros(every.shape[2], dtype=bool), Mixing(*unknown)
         known, found = self._found[site]
         if len(wanted := np.unique(elements[~known[elements]])):
-            made = mixing(every[:, :, wanted])
+            made = mixing(every, wanted)
             for one in fields(Mixing):
                 getattr(found, one.name)[wanted] = getattr(made, one.name)
             known[wanted] = True

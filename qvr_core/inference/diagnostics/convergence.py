@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 FEWEST = 4
 """Draws of a chain of which there are statistics at all."""
 TAILS = (0.05, 0.95)
-_AT_ONCE = 100_000
+_AT_ONCE = 40_000
 """Numbers that are looked at in one go: more take more memory, and no less time."""
 
 
@@ -36,9 +36,10 @@ class Mixing:
     inefficiency: Array
 
 
-def mixing(draws: Array) -> Mixing:
-    """Rank-normalised split R-hat, bulk and tail ESS, the ESS of the mean, of draws (chains, draws, elements)."""
-    parts = list(_each_block(draws, _mixing))
+def mixing(draws: Array, elements: NDArray[np.int64] | None = None) -> Mixing:
+    """Rank-normalised split R-hat, bulk and tail ESS, the ESS of the mean, of draws (chains, draws, elements); of some
+    elements, by their places."""
+    parts = list(_each_block(draws, _mixing, elements))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Mixing(*columns)
 
@@ -107,13 +108,17 @@ def e_bfmi(energy: Array) -> Array:
 # ---------------------------------------------------------------- of rows: (elements, chains, draws)
 
 
-def _each_block(draws: Array, of: Callable[[Array], tuple[Array, ...]]) -> Iterator[tuple[Array, ...]]:
+def _each_block(
+    draws: Array, of: Callable[[Array], tuple[Array, ...]], elements: NDArray[np.int64] | None = None
+) -> Iterator[tuple[Array, ...]]:
     """`of` blocks of elements, (elements, chains, draws); NaN where it cannot be asked."""
     chains, length, count = draws.shape
+    count = count if elements is None else len(elements)
     size = max(1, _AT_ONCE // max(1, chains * length))
     with np.errstate(all="ignore"):
         for start in range(0, max(count, 1), size):
-            rows = np.ascontiguousarray(np.moveaxis(draws[:, :, start : start + size], 2, 0), dtype=np.float64)
+            some = slice(start, start + size) if elements is None else elements[start : start + size]
+            rows = np.ascontiguousarray(np.moveaxis(draws[:, :, some], 2, 0), dtype=np.float64)
             wrong = np.isnan(rows).any((1, 2)) | (length < FEWEST)
             results = of(np.zeros((len(rows), chains, FEWEST)) if length < FEWEST else rows)
             yield tuple(np.where(wrong, np.nan, one) for one in results)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from qvr_core.inference.diagnostics.by_site import joined
 from qvr_core.inference.diagnostics.convergence import Mixing, e_bfmi, mixing
 from qvr_core.inference.diagnostics.labels import exchanged
 from qvr_core.inference.diagnostics.pareto import tail_size
@@ -61,20 +62,20 @@ class Mixed:
     exchanged: str | None = None
 
 
-def mixing_of(names: Sequence[str], draws: Array, known: Callable[[], Mixing] | None = None) -> Mixed:
+def mixing_of(names: Sequence[str], draws: Sequence[Array], known: Callable[[], Mixing] | None = None) -> Mixed:
     """R-hat, effective sample sizes and Monte Carlo errors, of the number that is worst off.
 
-    `draws` (chains, draws, numbers) belong to the `names`; what does not move is passed over.  `known` has their mixing
-    where others ask for it, too.
+    `draws`, each (chains, draws, numbers), belong in a row to the `names`: those of a site stand in one.  What does not
+    move is passed over.  `known` has their mixing where others ask for it, too.
     """
-    chains, length = draws.shape[:2]
+    chains, length = draws[0].shape[:2]
     if length < FEWEST_DRAWS:
         return Mixed((Verdict("mixing", False, f"{length} draws a chain are too few to tell"),))
-    found = known() if known else mixing(draws)
+    found = known() if known else joined([mixing(part) for part in draws])
     limit = _limits(found.inefficiency, chains, length)
     r_hat = np.nan_to_num(found.r_hat, nan=1.0, posinf=math.inf)
     sizes = {"bulk": np.nan_to_num(found.bulk, nan=math.inf), "tail": np.nan_to_num(found.tail, nan=math.inf)}
-    moving = draws.max((0, 1)) > draws.min((0, 1))
+    moving = np.concatenate([part.max((0, 1)) > part.min((0, 1)) for part in draws])
     sizes = {kind: np.where(moving, size, math.inf) for kind, size in sizes.items()}
     spread = math.sqrt(chains * length / (chains * length - 1))
     with np.errstate(all="ignore"):
@@ -147,11 +148,6 @@ def few_for_pareto(k: Array, draws: int) -> bool:
     return largest - 2 * (1 + largest) / math.sqrt(max(tail_size(draws), 1)) <= PARETO_K
 
 
-def still_chains(draws: Array) -> NDArray[np.intp]:
-    """The chains of draws (chains, draws, numbers) that stay where they are."""
-    return np.flatnonzero((draws[:, 1:] == draws[:, :-1]).all(2).mean(1) > MOST_STILL)
-
-
 def _limits(inefficiency: Array, chains: int, length: int, numbers: int | None = None) -> Array:
     """The R-hat that each number may have."""
     count = len(inefficiency) if numbers is None else numbers
@@ -185,11 +181,12 @@ def _effective(names: Sequence[str], kind: str, size: Array, wanted: int, every:
     return Verdict(f"{kind} ESS", not few, text, float(size[worst]), names[worst], others, float(wanted))
 
 
-def _still(draws: Array) -> list[Verdict]:
-    stuck = still_chains(draws)
-    if not len(stuck) or not draws.shape[2]:
+def _still(draws: Sequence[Array]) -> list[Verdict]:
+    """Of the chains that stay where they are."""
+    still = np.logical_and.reduce([(part[:, 1:] == part[:, :-1]).all(2) for part in draws])
+    stuck = np.flatnonzero(still.mean(1) > MOST_STILL)
+    if not len(stuck) or not any(part.shape[2] for part in draws):
         return []
-    still = (draws[:, 1:] == draws[:, :-1]).all(2)
     worst = int(still.sum(1).argmax())
     count = f"{int(still[worst].sum()):,} of {still.shape[1]:,} transitions"
     text = f"chain {', '.join(map(str, stuck))} stands still: {count} moved nothing"

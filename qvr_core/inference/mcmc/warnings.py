@@ -43,12 +43,13 @@ def mixed(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED, axes: Axes 
     stride = math.ceil(total / diagnosed)
     for name, value in samples.items():
         shape = tuple(value.shape[2:])
-        columns.append(value.reshape(*value.shape[:2], -1)[:, :, ::stride].double().cpu().numpy())
+        every = value.reshape(*value.shape[:2], -1)[:, :, ::stride].double().cpu().numpy()
         labels = [axis.labels for axis in (axes or {}).get(name, ())]
-        names += islice(each_element(name, shape, labels), 0, None, stride)
-    draws = np.concatenate(columns, 2)
-    there = np.flatnonzero(~np.isnan(draws).all((0, 1)))  # an element that does not exist has no draws
-    return mixing_of([names[at] for at in there.tolist()], draws[:, :, there])
+        there = np.flatnonzero(~np.isnan(every).all((0, 1)))  # an element that does not exist has no draws
+        columns.append(every if len(there) == every.shape[2] else every[:, :, there])
+        each = list(islice(each_element(name, shape, labels), 0, None, stride))
+        names += [each[at] for at in there.tolist()]
+    return mixing_of(names, columns)
 
 
 def mixing_warnings(samples: Mapping[str, Tensor], diagnosed: int = DIAGNOSED, axes: Axes | None = None) -> list[str]:

@@ -169,7 +169,7 @@ def _mixing(tree: Tree, config: RunConfig, source: Source, mixed: MixingBySite |
                 yield _check_of(one, "take more draws")
             case "chains":
                 yield _check_of(one, _UNSTUCK.format(2 * config.warmup), {"warmup": 2 * config.warmup})
-            case "R-hat" if draws.shape[0] < 2:
+            case "R-hat" if len(draws[0]) < 2:
                 yield _check_of(one, "take chains = 4", {"chains": 4})
             case "R-hat":
                 yield _check_of(one, f"{more}; if it stays, {_of_modes(one.worst or '', found.apart)}", change)
@@ -308,9 +308,9 @@ def _check(
     )  # fmt: skip
 
 
-def _numbers(posterior: Dataset) -> tuple[list[str], NDArray[np.float64], dict[str, NDArray[np.int64]]]:
-    """The names of the numbers of a posterior that exist, their draws (chains, draws, numbers), and their places within
-    each site; of many evenly spread ones."""
+def _numbers(posterior: Dataset) -> tuple[list[str], list[NDArray[Any]], dict[str, NDArray[np.int64]]]:
+    """The names of the numbers of a posterior that exist, their draws by site, each (chains, draws, numbers), and their
+    places within each site; of many evenly spread ones."""
     total = sum(value.size for value in posterior.data_vars.values())
     stride = math.ceil(total / DIAGNOSED)
     names: list[str] = []
@@ -324,4 +324,4 @@ def _numbers(posterior: Dataset) -> tuple[list[str], NDArray[np.float64], dict[s
         places[name] = there * stride
         labels = called(str(name), value)
         names += [labels[at] for at in places[name].tolist()]
-    return names, np.concatenate(draws, 2, dtype=np.float64), places
+    return names, draws, places

@@ -126,8 +126,8 @@ def _efficiency(posterior: Dataset) -> float:
     flat = [value.to_numpy().reshape(*value.shape[:2], -1) for value in posterior.data_vars.values()]
     every = max(1, sum(one.shape[2] for one in flat) // 200)
     before = accumulate((one.shape[2] for one in flat), initial=0)
-    some = np.concatenate([one[:, :, -at % every :: every] for one, at in zip(flat, before, strict=False)], 2)
-    return float(np.nanmean(ess_mean(some.astype(np.float64)))) / (some.shape[0] * some.shape[1])
+    some = [ess_mean(one[:, :, -at % every :: every]) for one, at in zip(flat, before, strict=False)]
+    return float(np.nanmean(np.concatenate(some))) / (flat[0].shape[0] * flat[0].shape[1])
 
 
 def _labelled(values: Variable, dims: list[str]) -> bool:

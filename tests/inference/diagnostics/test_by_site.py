@@ -22,9 +22,9 @@ def test_elements_have_the_figures_that_they_have_alone_in_any_order(monkeypatch
     flat = draws.reshape(4, 200, 15)
     asked: list[int] = []
 
-    def counted(some):
-        asked.append(some.shape[2])
-        return mixing(some)
+    def counted(every, elements):
+        asked.append(len(elements))
+        return mixing(every, elements)
 
     monkeypatch.setattr(by_site, "mixing", counted)
     known = MixingBySite({"a": draws, "b": draws[..., :2] + 1.0})

@@ -59,7 +59,7 @@ def test_a10_the_limit_of_r_hat_knows_its_own_monte_carlo_error() -> None:
         for at in range(1, 700):
             draws[:, at] = 0.6 * draws[:, at - 1] + 0.8 * draws[:, at]
         draws = draws[:, 200:]
-        verdict = next(one for one in mixing_of(list("abcdefghijkl"), draws).verdicts if one.name == "R-hat")
+        verdict = next(one for one in mixing_of(list("abcdefghijkl"), [draws]).verdicts if one.name == "R-hat")
         above += (verdict.value or 0) > thresholds.R_HAT
         failed += not verdict.passed
     assert above > 20 and failed <= 2
@@ -68,5 +68,5 @@ def test_a10_the_limit_of_r_hat_knows_its_own_monte_carlo_error() -> None:
     found = mixing(apart)
     assert r_hat_is_large(apart.shape, found.r_hat, found.inefficiency, 1).all()
     walk = np.random.default_rng(0).normal(size=(4, 500, 1)).cumsum(1)
-    assert not next(one for one in mixing_of(["w"], walk).verdicts if one.name == "R-hat").passed
+    assert not next(one for one in mixing_of(["w"], [walk]).verdicts if one.name == "R-hat").passed
     assert thresholds.r_hat_limit(8, 250, 1e6, 1) == thresholds.R_HAT_EXCUSED
