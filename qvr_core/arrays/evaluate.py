@@ -29,7 +29,11 @@ def read(value: Any) -> tuple[Numbers, Shape, Kind]:
 
 def evaluated(value: Array, position: Numbers) -> Numbers:
     """The numbers of a node at a position."""
-    found: dict[int, Numbers] = {}
+    return evaluation(value)(position)
+
+
+def evaluation(value: Array) -> Callable[[Numbers], Numbers]:
+    """The numbers of a node by position, for many positions."""
     needed: set[int] = set()
     left = [value]
     while left:
@@ -37,15 +41,26 @@ def evaluated(value: Array, position: Numbers) -> Numbers:
         if node.number not in needed:
             needed.add(node.number)
             left.extend(node.args)
+    first: dict[int, Numbers] = {}
+    places: list[int] = []
+    work: list[tuple[int, Array, list[int]]] = []
     for number in sorted(needed):
         node = value.graph.nodes[number]
         if node.op == "constant":
-            found[number] = node.data
+            first[number] = node.data
         elif node.op == "position":
-            found[number] = position
+            places.append(number)
         else:
-            found[number] = evaluate(node.op, [found[arg.number] for arg in node.args], node.params, node.shape)
-    return found[value.number]
+            work.append((number, node, [arg.number for arg in node.args]))
+
+    def at(position: Numbers) -> Numbers:
+        found = first | dict.fromkeys(places, position)
+        with np.errstate(all="ignore"):
+            for number, node, args in work:
+                found[number] = _OPERATIONS[node.op]([found[arg] for arg in args], node.params, node.shape)
+        return found[value.number]
+
+    return at
 
 
 def evaluate(op: str, args: Sequence[Any], params: tuple[Any, ...], shape: Shape) -> Any:

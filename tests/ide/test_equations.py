@@ -59,7 +59,7 @@ def test_completion_offers_the_form_its_function_its_options_and_its_methods() -
     assert "b" in behind and "start" not in behind
     options = [name for name in behind if name in ("at", "method", "steps", "rtol", "atol", "max_steps")]
     assert options == ["at", "method", "steps", "rtol", "atol", "max_steps"]
-    assert offered("solve(rate, [1.0, 0.5], b, start=0.0, method=") == ["rk45", "rk4"]
+    assert offered("solve(rate, [1.0, 0.5], b, start=0.0, method=") == ["rk45", "rk4", "stiff"]
     assert "when[t]" in offered("solve(rate, [1.0, 0.5], b, start=0.0, at=")
 
 

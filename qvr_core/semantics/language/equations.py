@@ -29,6 +29,7 @@ CONTROL = ("rtol", "atol", "max_steps")
 METHODS: Mapping[str, str] = {
     "rk45": "adaptive, of orders 5 and 4 (Dormand and Prince)",
     "rk4": "of order 4, in steps of one length",
+    "stiff": "adaptive and implicit, of orders 4 and 3, for equations whose parts differ much in speed",
 }
 """What each is, the default first."""
 SNIPPET = "solve(${1:f}, ${2:z0}, start=${3:0.0}, at=${4:when})"

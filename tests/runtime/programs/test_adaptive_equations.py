@@ -36,10 +36,16 @@ def _model(step: str, y: Any, head: str = HEAD) -> tuple[Any, dict[str, Any]]:
     return dsl.loads(text).morphism, {"when": torch.as_tensor(WHEN), "y": torch.as_tensor(y)}
 
 
+METHODS = pytest.mark.parametrize("method", ["rk45", "stiff"])
+
+
+@METHODS
 @pytest.mark.parametrize("name", CASES)
-def test_the_density_is_that_of_the_solution_to_the_tolerance(name: str) -> None:
-    for options, tolerance in (("rtol=1e-6, atol=1e-6", 2e-4), ("rtol=1e-10, atol=1e-10", 1e-7)):
-        step, value = _adaptive(name, options)
+def test_the_density_is_that_of_the_solution_to_the_tolerance(name: str, method: str) -> None:
+    # of the lower order many more steps are as exact
+    tight = ("rtol=1e-10, atol=1e-10", 1e-7) if method == "rk45" else ("rtol=1e-8, atol=1e-8", 1e-5)
+    for options, tolerance in (("rtol=1e-6, atol=1e-6", 2e-4), tight):
+        step, value = _adaptive(name, f"method={method}, {options}")
         y = value(1.1) + 0.05
         model, data = _model(step, y)
 
@@ -55,9 +61,10 @@ def test_the_density_is_that_of_the_solution_to_the_tolerance(name: str) -> None
             assert slope.item() == pytest.approx(differences, rel=max(1e-4, tolerance), abs=1e-2)
 
 
+@METHODS
 @pytest.mark.parametrize("name", CASES)
-def test_machine_code_and_autograd_give_the_same(name: str) -> None:
-    step, value = _adaptive(name, "rtol=1e-6")
+def test_machine_code_and_autograd_give_the_same(name: str, method: str) -> None:
+    step, value = _adaptive(name, f"method={method}, rtol=1e-6")
     model, data = _model(step, value(1.1) + 0.05)
     potential = potential_of(model, None, data)
     text, _ = text_of(potential)
@@ -94,6 +101,10 @@ SUDDEN = HEAD.replace("def forced", "def sudden(t, z, r) = r * z * z\ndef forced
         ("", "5.0", False),
         ("max_steps=2, rtol=1e-12, atol=1e-12", "0.1", False),
         ("", "sqrt(-m)", False),
+        ("method=stiff", "0.1", True),
+        ("method=stiff", "5.0", False),
+        ("method=stiff, max_steps=2, rtol=1e-12, atol=1e-12", "0.1", False),
+        ("method=stiff", "sqrt(-m)", False),
     ],
 )
 def test_where_there_is_no_solution_the_density_is_impossible(options: str, first: str, exists: bool) -> None:
@@ -106,7 +117,7 @@ def test_where_there_is_no_solution_the_density_is_impossible(options: str, firs
     assert math.isfinite(interpreted(text_of(potential)[0], 1)(np.array([1.0]))[0]) == exists
 
 
-@pytest.mark.parametrize("method", ["rk4", "rk45"])
+@pytest.mark.parametrize("method", ["rk4", "rk45", "stiff"])
 def test_a_start_behind_the_first_time_is_impossible(method: str) -> None:
     model, data = _model(f"z[t : Time] = solve(logistic, 0.1, 1.0, start=m, at=when, method={method})", np.zeros(6))
     densities = [
@@ -133,7 +144,8 @@ def test_times_that_do_not_ascend_are_told_with_their_place(step: str, when: lis
         MCMC(NUTSKernel(), 3, 2, 1, seed=1).run(model, None, data)
 
 
-def test_gradients_reach_first_states_arguments_and_the_start() -> None:
+@METHODS
+def test_gradients_reach_first_states_arguments_and_the_start(method: str) -> None:
     """Against differences of a tight solution of scipy: vectors, a state that is a latent twice, a late start."""
     text = """
 object Time : FinSet 6
@@ -143,11 +155,11 @@ program p : One -> One
     data when : Time
     sample k <- Normal(0.5, 1.0)
     sample w[a : State] <- Normal(1.0, 1.0)
-    let z[t : Time, a : State] = solve(rate, [k, w[1]], k, w, start=-k * k, at=when, rtol=1e-9, atol=1e-9)
+    let z[t : Time, a : State] = solve(rate, [k, w[1]], k, w, start=-k * k, at=when, METHOD, rtol=1e-9, atol=1e-9)
     observe y[t : Time, a : State] <- Normal(z[t, a], 0.5)
     return k
 """
-    model = dsl.loads(text).morphism
+    model = dsl.loads(text.replace("METHOD", f"method={method}")).morphism
     data = {"when": torch.as_tensor(WHEN), "y": torch.zeros(6, 2, dtype=torch.float64)}
     potential = potential_of(model, None, data)
     density = interpreted(text_of(potential)[0], 3)
@@ -165,8 +177,74 @@ program p : One -> One
     for q in np.random.default_rng(3).normal(0.7, 0.3, (3, 3)):
         value, slope = density(q)
         other, gradient = potential.value_and_grad(torch.as_tensor(q)[None])
-        assert value == pytest.approx(expected(q), rel=1e-8)
+        assert value == pytest.approx(expected(q), rel=1e-8 if method == "rk45" else 1e-7)
         assert value == pytest.approx(other.item(), rel=1e-11)
         np.testing.assert_allclose(slope, gradient[0].numpy(), rtol=1e-9)
         differences = [(expected(q + step) - expected(q - step)) / 2e-5 for step in 1e-5 * np.eye(3)]
         np.testing.assert_allclose(slope, differences, rtol=1e-5, atol=1e-5)
+
+
+ROBERTSON = """
+object Time : FinSet 6
+object Species : {a, b, c}
+def reaction(t, z, k) = [-k[0] * z[a] + k[2] * z[b] * z[c],
+    k[0] * z[a] - k[2] * z[b] * z[c] - k[1] * z[b]^2, k[1] * z[b]^2]
+program robertson : Time -> Time
+    data when : Time
+    sample m <- Normal(0.0, 0.3)
+    let rates = [0.04 * exp(m), 3e7, 1e4]
+    let z[t : Time, s : Species] = solve(reaction, [1.0, 0.0, 0.0], rates, start=0.0, at=when, method=stiff, OPTIONS)
+    observe y[t : Time, s : Species] <- Normal(z[t, s], [0.01, 1e-6, 0.01][s])
+    return m
+"""
+LONG = np.array([0.4, 4.0, 40.0, 4e2, 4e4, 4e6])
+
+
+def _robertson(m: float) -> Any:
+    """The species at the times, by scipy to tight tolerances."""
+    one, two, three = 0.04 * np.exp(m), 3e7, 1e4
+
+    def rate(_: float, z: Any) -> Any:
+        return [-one * z[0] + three * z[1] * z[2], one * z[0] - three * z[1] * z[2] - two * z[1] ** 2, two * z[1] ** 2]
+
+    def jacobian(_: float, z: Any) -> Any:
+        second = [one, -three * z[2] - 2 * two * z[1], -three * z[1]]
+        return [[-one, three * z[2], three * z[1]], second, [0.0, 2 * two * z[1], 0.0]]
+
+    made = si.solve_ivp(rate, (0.0, LONG[-1]), [1.0, 0.0, 0.0], "Radau", LONG, jac=jacobian, rtol=1e-9, atol=1e-14)
+    return made.y.T
+
+
+def test_robertsons_reaction_is_solved_in_few_steps() -> None:
+    """Rates from 0.04 to 3e7 over seven decades of time: density and gradient against scipy's Radau method."""
+    y = _robertson(0.0) + 0.3 * np.array([0.01, 1e-6, 0.01])
+
+    def expected(m: float) -> float:
+        terms = st.norm(_robertson(m), [0.01, 1e-6, 0.01]).logpdf(y).sum()
+        return float(terms + st.norm(0.0, 0.3).logpdf(m))
+
+    for options, tolerance, points in (
+        ("rtol=1e-6, atol=1e-10, max_steps=60", 1e-3, (-0.5, -0.2, -0.1, 0.0, 0.6)),
+        ("rtol=1e-9, atol=1e-13, max_steps=400", 1e-6, (0.1,)),
+    ):
+        model = dsl.loads(ROBERTSON.replace("OPTIONS", options)).morphism
+        data = {"when": torch.as_tensor(LONG), "y": torch.as_tensor(y)}
+        density = interpreted(text_of(potential_of(model, None, data))[0], 1)
+        for point in points:
+            value, slope = density(np.array([point]))
+            assert value == pytest.approx(expected(point), abs=tolerance, rel=tolerance)
+            if point > 0.0:
+                differences = (expected(point + 1e-5) - expected(point - 1e-5)) / 2e-5
+                assert slope[0] == pytest.approx(differences, rel=tolerance, abs=1e-2)
+
+
+def test_machine_code_and_autograd_give_the_same_of_robertsons_reaction() -> None:
+    model = dsl.loads(ROBERTSON.replace("OPTIONS", "rtol=1e-4, atol=1e-8")).morphism
+    data = {"when": torch.as_tensor(LONG), "y": torch.as_tensor(_robertson(0.0))}
+    potential = potential_of(model, None, data)
+    value, slope = interpreted(text_of(potential)[0], 1)(np.array([0.3]))
+    other, gradient = potential.value_and_grad(torch.tensor([[0.3]], dtype=torch.float64))
+    assert value == pytest.approx(other.item(), rel=1e-10)
+    assert slope[0] == pytest.approx(gradient.item(), rel=1e-8)
+    run = MCMC(NUTSKernel(), 3, 2, 1, seed=1, engine="compiled").run(model, None, data)
+    assert run.engine == "compiled"

@@ -1,10 +1,10 @@
-"""Adaptive solution of differential equations: the method of Dormand and Prince, of orders 5 and 4.
+"""Adaptive solution of differential equations, and the method of Dormand and Prince, of orders 5 and 4.
 
 Each of B equations has a time, a step and an error of its own, so what it gives does not depend on those beside it.  A
 step is a part of the interval between two times of the data, and its error is that of the state alone.  Derivatives are
 those of the discrete solution along these steps: the parts are constants to them, the length of the first interval,
 whose start may be a latent, is not.  On torch they are autograd's; in a graph the derivatives of the state with respect
-to all that is unknown are carried along (`sensitivities`).
+to all that is unknown are carried along (`sensitivities`).  The method for stiff equations is `implicit`.
 
 Dormand and Prince (1980); first step and control of the error as in Hairer, Nørsett and Wanner, Solving Ordinary
 Differential Equations I, section II.4.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from qvr_core.arrays.engine import Tensor, arrays
 
@@ -86,27 +86,63 @@ def combined(weights: Sequence[float], slopes: Sequence[Parts], at: int) -> Tens
     return total
 
 
-def stages(slope: Slope, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
-    """The slopes of all stages of a step, and the new state."""
-    width, time = part * length, start + here.done * length
-    slopes, new = [here.k], here.z
-    for node, weights in zip(NODES[1:], STAGES[1:], strict=True):
-        new = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
-        slopes.append(slope(time + node * width, new))
-    return slopes, new
+class Method(Protocol):
+    """How a step is made from the place where equations are, in an interval of `length` behind `start`, (B, 1)."""
+
+    @property
+    def slope(self) -> Slope:
+        """f."""
+        ...
+
+    def tried(self, here: Here, start: Tensor, length: Tensor, control: Control) -> Trial:
+        """A step, no further than the end of the interval."""
+        ...
+
+    def stages(self, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
+        """The slopes of all stages of a step that is this part of the interval, and the new state, with derivatives."""
+        ...
 
 
-def tried(slope: Slope, here: Here, start: Tensor, length: Tensor, control: Control) -> Trial:
-    """A step from here, no further than the end of the interval."""
+@dataclass(frozen=True, slots=True)
+class Explicit:
+    """Dormand and Prince's method."""
+
+    slope: Slope
+
+    def stages(self, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
+        width, time = part * length, start + here.done * length
+        slopes, new = [here.k], here.z
+        for node, weights in zip(NODES[1:], STAGES[1:], strict=True):
+            new = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
+            slopes.append(self.slope(time + node * width, new))
+        return slopes, new
+
+    def tried(self, here: Here, start: Tensor, length: Tensor, control: Control) -> Trial:
+        whole, part = no_further(here, length)
+        slopes, new = self.stages(here, start, length, part)
+        error = error_of(ERROR, slopes, part * length, here.z, new, control)
+        return Trial(part, slopes, new, error <= 1.0, whole, next_factor(error, 5))
+
+
+def no_further(here: Here, length: Tensor) -> tuple[Tensor, Tensor]:
+    """Whether the next step comes to the end of the interval, and which part of that it is."""
     whole = here.step >= (1.0 - here.done) * length
-    part = arrays.where(whole, 1.0 - here.done, here.step / length).detach()
-    slopes, new = stages(slope, here, start, length, part)
-    off = [part * length * combined(ERROR, slopes, at) for at in range(len(new))]
-    error = _norm(off, [_scale(control, old, one) for old, one in zip(here.z, new, strict=True)])
-    factor = (SAFETY * arrays.maximum(error, _like(error, 1e-10)) ** -0.2).clamp(SMALLEST, LARGEST)
+    return whole, arrays.where(whole, 1.0 - here.done, here.step / length).detach()
+
+
+def error_of(
+    weights: Sequence[float], slopes: Sequence[Parts], width: Tensor, old: Parts, new: Parts, control: Control
+) -> Tensor:
+    """The error of a step in units of the tolerances, (B, 1)."""
+    off = [width * combined(weights, slopes, at) for at in range(len(new))]
+    return norm(off, [scale_of(control, one, other) for one, other in zip(old, new, strict=True)])
+
+
+def next_factor(error: Tensor, order: int) -> Tensor:
+    """By what the next step is longer, of a method whose errors are of this order in the step."""
+    factor = (SAFETY * arrays.maximum(error, like(error, 1e-10)) ** (-1.0 / order)).clamp(SMALLEST, LARGEST)
     # no number, of a stage that has left where f is defined
-    factor = arrays.where(error < 1e30, factor, _like(error, SMALLEST))
-    return Trial(part, slopes, new, error <= 1.0, whole, factor)
+    return arrays.where(error < 1e30, factor, like(error, SMALLEST))
 
 
 def moved(here: Here, trial: Trial, length: Tensor, control: Control) -> tuple[Here, Tensor]:
@@ -117,7 +153,7 @@ def moved(here: Here, trial: Trial, length: Tensor, control: Control) -> tuple[H
     count = here.tried + 1.0
     stuck = ~(trial.part > LEAST * here.done) & ~trial.whole
     lost = ended | (length < 0.0) | stuck | ((count >= control.most) & ~arrived)
-    none = _like(count, math.nan)
+    none = like(count, math.nan)
     width = trial.part * length
     return Here(
         [arrays.where(lost, none, arrays.where(taken, new, z)) for new, z in zip(trial.new, here.z, strict=True)],
@@ -125,42 +161,42 @@ def moved(here: Here, trial: Trial, length: Tensor, control: Control) -> tuple[H
         arrays.where(taken, here.done + trial.part, here.done).detach(),
         arrays.where(arrived, arrays.maximum(here.step, width * trial.factor), width * trial.factor).detach(),
         count,
-        arrays.where(lost, _like(count, 1.0), _like(count, 0.0)),
+        arrays.where(lost, like(count, 1.0), like(count, 0.0)),
     ), arrived | lost
 
 
 def begun(slope: Slope, z: Parts, start: Tensor, control: Control) -> Here:
     """The start of equations, with a first step."""
     k = slope(start, z)
-    scale = [_scale(control, one, one) for one in z]
-    size, steep = _norm(z, scale), _norm(k, scale)
+    scale = [scale_of(control, one, one) for one in z]
+    size, steep = norm(z, scale), norm(k, scale)
     small = (size < 1e-5) | (steep < 1e-5)
-    first = arrays.where(small, _like(size, 1e-6), 0.01 * size / steep).detach()
+    first = arrays.where(small, like(size, 1e-6), 0.01 * size / steep).detach()
     further = slope(start + first, [one + first * slope_ for one, slope_ in zip(z, k, strict=True)])
-    bent = _norm([new - old for new, old in zip(further, k, strict=True)], scale) / first
+    bent = norm([new - old for new, old in zip(further, k, strict=True)], scale) / first
     most = arrays.maximum(steep, bent)
-    second = arrays.where(most <= 1e-15, arrays.maximum(_like(most, 1e-6), first * 1e-3), (0.01 / most) ** 0.2)
-    zero = _like(start, 0.0)
+    second = arrays.where(most <= 1e-15, arrays.maximum(like(most, 1e-6), first * 1e-3), (0.01 / most) ** 0.2)
+    zero = like(start, 0.0)
     return Here(z, k, zero, arrays.minimum(100.0 * first, second).detach(), zero, zero)
 
 
-def solved(slope: Slope, initial: Tensor, start: Tensor, at: Tensor, control: Control) -> Tensor:
+def solved(method: Method, initial: Tensor, start: Tensor, at: Tensor, control: Control) -> Tensor:
     """The state (B, T, n) at times (B, T) of equations that begin with (B, n) at (B, 1)."""
     begins = arrays.cat([start, at[:, :-1]], 1)
     with_slope = arrays.is_grad_enabled()
-    here = begun(slope, [initial], start, control)
+    here = begun(method.slope, [initial], start, control)
     found: list[Tensor] = []
     for turn in range(at.shape[1]):
         first, length = begins[:, turn : turn + 1], (at - begins)[:, turn : turn + 1]
-        here = replace(here, done=_like(start, 0.0), tried=_like(start, 0.0))
+        here = replace(here, done=like(start, 0.0), tried=like(start, 0.0))
         arrived: Any = here.lost > 0.0
         while True:
             with arrays.no_grad():
-                trial = tried(slope, here, first, length, control)
+                trial = method.tried(here, first, length, control)
             if with_slope:
                 # what is not taken has no part in the derivative: where it is no number, nothing times it were none
-                part = arrays.where(trial.taken, trial.part, _like(start, 0.0))
-                slopes, new = stages(slope, here, first, length, part)
+                part = arrays.where(trial.taken, trial.part, like(start, 0.0))
+                slopes, new = method.stages(here, first, length, part)
                 trial = replace(trial, slopes=slopes, new=new)
             then, there = moved(here, trial, length, control)
             here = _selected(arrived, here, then)
@@ -184,16 +220,18 @@ def _selected(there: Tensor, old: Here, new: Here) -> Here:
     )  # fmt: skip
 
 
-def _scale(control: Control, one: Tensor, other: Tensor) -> Tensor:
+def scale_of(control: Control, one: Tensor, other: Tensor) -> Tensor:
+    """The error that is allowed between two states."""
     return control.atol + control.rtol * arrays.maximum(one.abs(), other.abs())
 
 
-def _norm(values: Parts, scale: Parts) -> Tensor:
+def norm(values: Parts, scale: Parts) -> Tensor:
     """The root of the mean square, (B, 1)."""
     ratios = [value / size for value, size in zip(values, scale, strict=True)]
     total = sum((one * one).sum(-1, keepdim=True) for one in ratios[1:]) + (ratios[0] * ratios[0]).sum(-1, keepdim=True)
     return (total / sum(one.shape[-1] for one in ratios)).sqrt().detach()
 
 
-def _like(x: Tensor, value: float) -> Tensor:
+def like(x: Tensor, value: float) -> Tensor:
+    """A number in the shape of an array."""
     return arrays.full_like(x, value)

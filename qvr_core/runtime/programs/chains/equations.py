@@ -12,8 +12,8 @@ from typing import Any
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.graph import current
 from qvr_core.arrays.listing import in_graph
-from qvr_core.runtime.programs.chains import adaptive, sensitivities
-from qvr_core.runtime.programs.chains.adaptive import Control
+from qvr_core.runtime.programs.chains import adaptive, implicit, sensitivities
+from qvr_core.runtime.programs.chains.adaptive import Control, Explicit
 from qvr_core.runtime.programs.chains.recurrences import recurrence
 from qvr_core.runtime.programs.chains.times import Times
 from qvr_core.runtime.programs.frame import Frame
@@ -54,7 +54,8 @@ def solution(expr: Solve, rate: Evaluate, given: Sequence[Evaluate]) -> Evaluate
         if expr.method == "rk4":
             found = _in_equal_steps(slope, initial, start, at, expr.steps)
         else:
-            found = _adaptive(slope, initial, arguments, start, at, Control(expr.rtol, expr.atol, expr.max_steps))
+            control, stiff = Control(expr.rtol, expr.atol, expr.max_steps), expr.method == "stiff"
+            found = _adaptive(slope, initial, arguments, start, at, control, stiff=stiff)
         if frame.parent is None:
             ended = ~(found.abs() < math.inf)
             frame.ended.append(ended.reshape(plates[0], -1).any(-1))
@@ -91,7 +92,14 @@ def _in_equal_steps(slope: Slope, initial: Tensor, start: Tensor, at: Tensor, st
 
 
 def _adaptive(
-    slope: Slope, initial: Tensor, arguments: Sequence[Tensor], start: Tensor, at: Tensor, control: Control
+    slope: Slope,
+    initial: Tensor,
+    arguments: Sequence[Tensor],
+    start: Tensor,
+    at: Tensor,
+    control: Control,
+    *,
+    stiff: bool,
 ) -> Tensor:
     """The state (B, T, …) by steps of a length that its error allows."""
     alone = initial.ndim == 1
@@ -103,9 +111,10 @@ def _adaptive(
 
     graph = current()
     if graph is None:
-        found = adaptive.solved(lambda t, z: [rate(t, z[0])], whole, begin, at, control)
+        made = implicit.of_numbers(rate, arguments, whole) if stiff else Explicit(lambda t, z: [rate(t, z[0])])
+        found = adaptive.solved(made, whole, begin, at, control)
     else:
         first, begins, times, *known = (in_graph(one, graph) for one in (whole, begin, at, *arguments))
-        made: Any = sensitivities.solution(graph, rate, first, known, begins, times, control)
-        found = made
+        solved: Any = sensitivities.solution(graph, rate, first, known, begins, times, control, stiff=stiff)
+        found = solved
     return found.squeeze(2) if alone else found

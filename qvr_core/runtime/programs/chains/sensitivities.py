@@ -7,24 +7,28 @@ depend on the position.  Each element of the state has a row (B, P) of derivativ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.accumulation import add_slope, carry_back
-from qvr_core.arrays.graph import Array, Graph, Unsupported, is_known, known
+from qvr_core.arrays.graph import Array, Graph, Unsupported, is_known
 from qvr_core.arrays.listing import in_graph
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.while_loops import Until, tied
+from qvr_core.runtime.programs.chains import implicit
 from qvr_core.runtime.programs.chains.adaptive import (
     NODES,
     STAGES,
     Control,
+    Explicit,
     Here,
+    Method,
     begun,
     combined,
     moved,
-    tried,
 )
+from qvr_core.runtime.programs.chains.implicit import GAMMA, Implicit, undoing
+from qvr_core.runtime.programs.chains.partial_derivatives import elements, slopes_of
 
 Rate = Callable[[Any, Any, Sequence[Any]], Any]
 """The derivative (B, n) at times (B, 1), of states (B, n) and arguments."""
@@ -38,7 +42,7 @@ class Unknowns:
         self.columns: dict[int, int] = {}
         """By the number of the element as f reads it."""
         self.sources: list[Array] = []
-        self.initial = [self._column(one) for one in _elements(initial)]
+        self.initial = [self._column(one) for one in elements(initial)]
         self.arguments = [self._taken(one) for one in arguments]
         self.start = None if is_known(start) else len(self.sources)
         if self.start is not None:
@@ -59,7 +63,7 @@ class Unknowns:
     def _taken(self, argument: Array) -> Array:
         if is_known(argument):
             return argument
-        flat = [self._column(one) for one in _elements(g.reshape(argument, (argument.shape[0], -1)))]
+        flat = [self._column(one) for one in elements(g.reshape(argument, (argument.shape[0], -1)))]
         return g.reshape(g.cat(flat, 1) if flat else argument, argument.shape)
 
     @property
@@ -81,9 +85,20 @@ class Unknowns:
         """f at times (B, 1) and states, element by element."""
         when = p("stop", in_graph(time, self.graph))
         read = [p("stop", in_graph(one, self.graph)) for one in state]
-        found = _elements(self.rate(when, g.cat(read, 1), self.arguments))
+        found = elements(self.rate(when, g.cat(read, 1), self.arguments))
         self.calls.append((when, read, found))
         return found
+
+    def linear(self, time: Any, state: Any, reach: Any) -> tuple[Any, Inverse]:
+        """f at times (B, 1) and states, and what undoes I − reach ∂f/∂z."""
+        found = self.slope(time, state)
+        call = len(self.calls) - 1
+        size, rows = len(found), found[0].shape[0]
+        matrix = undoing(found, self.calls[call][1], reach)
+        if size == 1:
+            return found, Inverse(call, [[p("div", self.graph.constant(1.0), g.reshape(matrix, (rows, 1)))]])
+        flat = elements(g.reshape(g.inverse(matrix)[0], (rows, size * size)))
+        return found, Inverse(call, [flat[size * at : size * (at + 1)] for at in range(size)])
 
     def rows(self, at: int, moved_by: Sequence[Array], later: Array | None) -> list[Array]:
         """The derivatives of the value of f of a call, where those of its state are rows, and that of its time with
@@ -92,7 +107,7 @@ class Unknowns:
         times = [] if self.start is None else [when.number]
         made: list[Array] = []
         for one in found:
-            slopes = _slopes(one, [*self.columns, *times, *(each.number for each in read)])
+            slopes = slopes_of(one, [*self.columns, *times, *(each.number for each in read)])
             terms: list[Array] = []
             for each, row in zip(read, moved_by, strict=True):
                 slope = slopes.pop(each.number, None)
@@ -108,8 +123,28 @@ class Unknowns:
         return made
 
 
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """Of I − reach ∂f/∂z the inverse, element by element, where `call` is the number of the value of f."""
+
+    call: int
+    entries: list[list[Array]]
+
+    def undone(self, right: Any) -> Any:
+        """On n elements (B, …)."""
+        return [_sum([p("mul", each, one) for each, one in zip(row, right, strict=True)]) for row in self.entries]
+
+
 def solution(
-    graph: Graph, rate: Rate, initial: Array, arguments: Sequence[Array], start: Array, at: Array, control: Control
+    graph: Graph,
+    rate: Rate,
+    initial: Array,
+    arguments: Sequence[Array],
+    start: Array,
+    at: Array,
+    control: Control,
+    *,
+    stiff: bool = False,
 ) -> Array:
     """The state (B, T, n) at times (B, T), with its derivatives.  Raises `Unsupported` where times are no data."""
     if not is_known(at):
@@ -134,10 +169,12 @@ def solution(
     old_rows, old_slopes = [loop.state(each) for each in rows], [loop.state(each) for each in slopes]
     begin, length = (_any(loop.element(g.reshape(each, (*each.shape, 1)))) for each in (begins, lengths))
     del unknowns.calls[:]
-    trial: Any = tried(unknowns.slope, here, begin, length, control)
+    method: Any = Implicit(unknowns.slope, _any(unknowns.linear)) if stiff else Explicit(unknowns.slope)
+    trial: Any = method.tried(here, begin, length, control)
     # begin and length of the first interval move with the start: the one by 1, the other by −1
     moving = None if unknowns.start is None else g.reshape(p("real", p("eq", place, zero)), start.shape)
-    new_rows, new_slopes = _carried(unknowns, here, trial, length, (old_rows, old_slopes), moving)
+    before = (old_rows, old_slopes)
+    new_rows, new_slopes = (_settled if stiff else _carried)(unknowns, method, here, trial, length, before, moving)
 
     moved_to: Any = moved(here, trial, length, control)
     then, arrived = moved_to
@@ -175,7 +212,13 @@ def solution(
 
 
 def _carried(
-    unknowns: Unknowns, here: Any, trial: Any, length: Array, before: tuple[list[Array], list[Array]], moving: Any
+    unknowns: Unknowns,
+    method: Method,
+    here: Any,
+    trial: Any,
+    length: Array,
+    before: tuple[list[Array], list[Array]],
+    moving: Any,
 ) -> tuple[list[Array], list[Array]]:
     """The rows behind a step, of the state and of its slope, where `before` are those in front of it; `moving` is 1 in
     the first interval, whose start may move."""
@@ -196,43 +239,57 @@ def _carried(
     return new, staged[-1]
 
 
+def _settled(
+    unknowns: Unknowns,
+    method: Implicit,
+    here: Any,
+    trial: Any,
+    length: Array,
+    before: tuple[list[Array], list[Array]],
+    moving: Any,
+) -> tuple[list[Array], list[Array]]:
+    """The same of the implicit method: a stage moves by the linear map of its last iteration."""
+    rows, slopes = before
+    staged: Any = [slopes]
+    new = rows
+    graph, width = unknowns.graph, p("mul", trial.part, length)
+    gamma = graph.constant(GAMMA)
+    reach = p("mul", gamma, width)
+    stages: Any = zip(implicit.NODES, implicit.STAGES, method.settled, strict=True)
+    for stage, (node, weights, (inner, linear)) in enumerate(stages):
+        base = [p("add", row, p("mul", width, _any(combined(weights, staged, at)))) for at, row in enumerate(rows)]
+        state, later, shorter = base, None, None
+        if moving is not None and unknowns.start is not None:
+            part = p("add", here.done, p("mul", graph.constant(node), trial.part))
+            later = p("mul", moving, p("sub", graph.constant(1.0), part))
+            shorter = p("neg", p("mul", p("mul", moving, trial.part), unknowns.unit(unknowns.start)))
+            sums = [_any(combined(weights, trial.slopes[: stage + 1], at)) for at in range(len(rows))]
+            base = [p("add", row, p("mul", shorter, total)) for row, total in zip(base, sums, strict=True)]
+            state = _shortened(base, gamma, shorter, inner)
+        staged.append(linear.undone(unknowns.rows(linear.call, state, later)))
+        new = [p("add", row, p("mul", reach, moved_by)) for row, moved_by in zip(base, staged[-1], strict=True)]
+        if shorter is not None:
+            new = _shortened(new, gamma, shorter, trial.slopes[stage + 1])
+    return new, staged[-1]
+
+
+def _shortened(rows: Sequence[Array], gamma: Array, shorter: Array, slopes: Sequence[Array]) -> list[Array]:
+    """Rows with what a stage's own slope adds where its step is shorter."""
+    by = [p("mul", shorter, p("mul", gamma, slope)) for slope in slopes]
+    return [p("add", row, each) for row, each in zip(rows, by, strict=True)]
+
+
 def _any(value: Any) -> Any:
     """An array of a graph where the same text is for tensors."""
     return value
 
 
-def _slopes(of: Array, leaves: Sequence[int]) -> dict[int, Array]:
-    """The derivatives of (B, 1) with respect to leaves, beyond which nothing is looked at; zeros are left out."""
-    graph, depends = of.graph, set(leaves)
-    inside: set[int] = set()
-    left = [of]
-    while left:
-        node = left.pop()
-        if node.number not in inside and node.number not in depends and not node.constant:
-            inside.add(node.number)
-            left.extend(node.args)
-    reached: list[Array] = []
-    for number in sorted(inside):
-        node = graph.nodes[number]
-        if any(arg.number in depends for arg in node.args):
-            depends.add(number)
-            reached.append(node)
-    slopes: dict[int, Array] = {}
-    if of.number in depends:
-        add_slope(slopes, of, g.expand(graph.constant(1.0), of.shape))
-    carry_back(slopes, reversed(reached), depends)
-    return {number: slopes[number] for number in leaves if number in slopes and known(slopes[number]) != 0.0}
-
-
-def _elements(value: Any) -> list[Array]:
-    """(B, n) as n of (B, 1)."""
-    return [g.cut(value, 1, at, at + 1) for at in range(value.shape[1])]
-
-
 def _total(terms: Sequence[Array], graph: Graph, shape: tuple[int, ...]) -> Array:
-    if not terms:
-        return g.zeros(graph, shape)
+    return g.expand(_sum(terms), shape) if terms else g.zeros(graph, shape)
+
+
+def _sum(terms: Sequence[Array]) -> Array:
     total = terms[0]
     for term in terms[1:]:
         total = p("add", total, term)
-    return g.expand(total, shape)
+    return total

@@ -156,7 +156,9 @@ def _options(keyed: Mapping[str, ArithArg], ctx: StepContext) -> dict[str, Any] 
         method = next(iter(METHODS))
     elif method not in METHODS:
         near = closest(method or "", METHODS)
-        return wrong(f"a method is {' or '.join(METHODS)}" + (f"; did you mean `{near}`?" if near else ""), "method")
+        *first, last = METHODS
+        known = f"a method is {', '.join(first)} or {last}"
+        return wrong(known + (f"; did you mean `{near}`?" if near else ""), "method")
     assert method is not None
     foreign = CONTROL if method == "rk4" else ("steps",)
     for name in foreign:

@@ -1,0 +1,189 @@
+"""Stiff differential equations: a diagonally implicit Runge-Kutta method of orders 4 and 3, in adaptive steps.
+
+The first stage is explicit, and is the last one of the step before; of the others each solves
+k = f(t, base + γ h k) by Newton's method from the stage before, with a Jacobian of its own in each of a fixed number of
+iterations.  A step whose iterations have not settled is made anew, a quarter as long.
+
+The derivative of a stage with respect to what it depends on is that of the implicit function: the linear map of the
+last iteration on the derivative of f.
+
+ARK4(3)6L[2]SA-ESDIRK, L-stable and stiffly accurate: Kennedy and Carpenter, Additive Runge-Kutta schemes for
+convection-diffusion-reaction equations, Applied Numerical Mathematics 44 (2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from qvr_core.arrays import operations as g
+from qvr_core.arrays.engine import Tensor, arrays, new_graph
+from qvr_core.arrays.evaluate import evaluation
+from qvr_core.arrays.graph import Array, recording_into
+from qvr_core.arrays.listing import in_graph
+from qvr_core.runtime.programs.chains.adaptive import (
+    Control,
+    Here,
+    Parts,
+    Slope,
+    Trial,
+    combined,
+    error_of,
+    like,
+    next_factor,
+    no_further,
+    norm,
+    scale_of,
+)
+from qvr_core.runtime.programs.chains.partial_derivatives import elements, slopes_of
+
+GAMMA = 1 / 4
+NODES = (1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0)
+STAGES: tuple[tuple[float, ...], ...] = (
+    (1 / 4,),
+    (8611 / 62500, -1743 / 31250),
+    (5012029 / 34652500, -654441 / 2922500, 174375 / 388108),
+    (15267082809 / 155376265600, -71443401 / 120774400, 730878875 / 902184768, 2285395 / 8070912),
+    (82889 / 524892, 0.0, 15625 / 83664, 69875 / 102672, -2260 / 8211),
+)
+"""Of the implicit stages, without γ for their own slope.  The last one is the new state."""
+ERROR = (
+    82889 / 524892 - 4586570599 / 29645900160,
+    0.0,
+    15625 / 83664 - 178811875 / 945068544,
+    69875 / 102672 - 814220225 / 1159782912,
+    -2260 / 8211 + 3700637 / 11593932,
+    1 / 4 - 61727 / 225920,
+)
+"""Weights of the difference between the solutions of orders 4 and 3."""
+ITERATIONS = 3
+"""Of Newton's method.  It converges quadratically: behind a last move of `SETTLED` tolerances there is nothing left."""
+SETTLED, SHORTER = 0.03, 0.25
+
+
+class Linear(Protocol):
+    """I − γ h ∂f/∂z of a stage, undone on (B, n) or on rows of derivatives."""
+
+    def undone(self, right: Parts) -> Parts: ...
+
+
+class Jacobian(Protocol):
+    """f, and the linear map of its last call."""
+
+    def __call__(self, time: Tensor, state: Parts, reach: Tensor) -> tuple[Parts, Linear]:
+        """f at times (B, 1), and what undoes I − reach ∂f/∂z."""
+        ...
+
+
+@dataclass(slots=True)
+class Implicit:
+    """The method; `settled` are of each stage of the last step the slope before its last iteration and its map."""
+
+    slope: Slope
+    jacobian: Jacobian
+    settled: list[tuple[Parts, Linear]] = field(default_factory=list["tuple[Parts, Linear]"])
+
+    def stages(self, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
+        slopes, new, _ = self._solved(here, start, length, part, None)
+        return slopes, new
+
+    def tried(self, here: Here, start: Tensor, length: Tensor, control: Control) -> Trial:
+        whole, part = no_further(here, length)
+        slopes, new, off = self._solved(here, start, length, part, control)
+        error = error_of(ERROR, slopes, part * length, here.z, new, control)
+        settled = off <= SETTLED
+        factor = arrays.where(settled, next_factor(error, 4), like(error, SHORTER))
+        return Trial(part, slopes, new, settled & (error <= 1.0), whole, factor)
+
+    def _solved(
+        self, here: Here, start: Tensor, length: Tensor, part: Tensor, control: Control | None
+    ) -> tuple[list[Parts], Parts, Tensor]:
+        """The slopes, the new state, and by how many tolerances the last iterations moved at most."""
+        width, time = part * length, start + here.done * length
+        slopes, new, off = [here.k], here.z, like(width, 0.0)
+        del self.settled[:]
+        for node, weights in zip(NODES, STAGES, strict=True):
+            base = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
+            when, reach = time + node * width, GAMMA * width
+            found = slopes[-1]
+            with arrays.no_grad():
+                for _ in range(ITERATIONS - 1):
+                    found, _ = self._iterated(found, when, base, reach)
+            found = [one.detach() for one in found]
+            before = found
+            found, linear = self._iterated(found, when, base, reach)
+            self.settled.append((before, linear))
+            slopes.append(found)
+            new = [one + reach * slope for one, slope in zip(base, found, strict=True)]
+            if control is not None:
+                moved = [reach * (one - old) for one, old in zip(found, before, strict=True)]
+                allowed = [scale_of(control, old, one) for old, one in zip(here.z, new, strict=True)]
+                off = arrays.maximum(off, norm(moved, allowed))
+        return slopes, new, off
+
+    def _iterated(self, found: Parts, when: Tensor, base: Parts, reach: Tensor) -> tuple[Parts, Linear]:
+        """Newton's method once on k − f(t, base + γ h k)."""
+        state = [one + reach * slope for one, slope in zip(base, found, strict=True)]
+        slope, linear = self.jacobian(when, state, reach)
+        by = linear.undone([one - other for one, other in zip(found, slope, strict=True)])
+        return [one - move for one, move in zip(found, by, strict=True)], linear
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """Of states (B, n) as they are: the matrices (B, n, n)."""
+
+    matrix: Tensor
+
+    def undone(self, right: Parts) -> Parts:
+        return [(self.matrix @ right[0].unsqueeze(-1)).squeeze(-1)]
+
+
+def of_numbers(rate: Callable[..., Tensor], arguments: Sequence[Tensor], initial: Tensor) -> Implicit:
+    """The method on the engine's arrays.
+
+    f and the inverse are written down once, in a graph, and evaluated at each place; where derivatives are wanted f is
+    the engine's own.
+    """
+    rows, size = initial.shape
+    graph = new_graph()
+    place: Any = graph.position(rows * (2 + size))
+    with recording_into(graph):
+        when, shorter = (g.reshape(g.cut(place, 0, rows * at, rows * (at + 1)), (rows, 1)) for at in range(2))
+        state = g.reshape(g.cut(place, 0, rows * 2, rows * (2 + size)), (rows, size))
+        # nodes of their own: a reshape of one of them would be one of the whole position
+        read = [g.pointwise("stop", each) for each in elements(state)]
+        given = [in_graph(one.detach(), graph) for one in arguments]
+        found = elements(rate(_any(when), _any(g.cat(read, 1)), given))
+        matrix, _ = g.inverse(undoing(found, read, shorter))
+        whole = g.cat([*found, g.reshape(matrix, (rows, size * size))], 1)
+    numbers_at = evaluation(whole)
+
+    def both(time: Tensor, state: Parts, reach: Tensor) -> tuple[Parts, Linear]:
+        here = [each.detach().expand(rows, 1).reshape(-1) for each in (time, reach)]
+        flat = arrays.cat([*here, state[0].detach().reshape(-1)])
+        made = arrays.as_tensor(numbers_at(in_graph(flat, graph).data)).to(initial)
+        slope = [rate(time, state[0])] if arrays.is_grad_enabled() else [made[:, :size]]
+        return slope, Inverse(made[:, size:].reshape(rows, size, size))
+
+    return Implicit(lambda when, state: [rate(when, state[0])], both)
+
+
+def undoing(found: Sequence[Array], read: Sequence[Array], reach: Array) -> Array:
+    """I − reach ∂f/∂z, (B, n, n), of elements (B, 1)."""
+    graph, size, rows = reach.graph, len(found), found[0].shape[0]
+    entries: list[Array] = []
+    for row, one in enumerate(found):
+        slopes = slopes_of(one, [each.number for each in read])
+        for column, each in enumerate(read):
+            own = graph.constant(float(row == column))
+            slope = slopes.get(each.number)
+            entry = own if slope is None else g.pointwise("sub", own, g.pointwise("mul", reach, slope))
+            entries.append(g.expand(entry, (rows, 1)))
+    return g.reshape(g.cat(entries, 1), (rows, size, size))
+
+
+def _any(value: Any) -> Any:
+    """An array of a graph where the same text is for tensors."""
+    return value
