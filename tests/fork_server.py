@@ -35,6 +35,8 @@ PRELOADED = (
         "qvr_core.runs.figures.posterior_table",
     ),
     *("qvr_core.cli.run", "qvr_core.cli.check", "qvr_core.runs.worker.emitter"),
+    *("qvr_core.cli.plot", "qvr_core.cli.sample", "qvr_core.cli.report"),
+    *("arviz_plots", "matplotlib.backends.backend_agg"),
 )
 """Not polars, which starts threads, and so nothing that imports it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,14 +42,6 @@ program groups : Row -> Row
     return a
 """
 TABLE = "group,y\nu,0.3\nu,-0.5\nu,1.1\nv,2.0\nv,2.9\nw,9.5\nw,-0.2\n"
-# a joint density of so many numbers has no loops
-WITHOUT_LOOPS = """\
-object Row : FinSet 3
-program tall : Row -> Row
-    sample w <- Wishart(5.0, scale_tril=eye(3))
-    observe y : Row <- Normal(w[0, 0], 1.0)
-    return w
-"""
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +60,25 @@ def told(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run."""
+    folder = tmp_path_factory.mktemp("ran")
+    (folder / "m.qvr").write_text(GROUPS)
+    (folder / "d.csv").write_text(TABLE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        short = ("--warmup", "200", "--samples", "200", "--chains", "2")
+        done = qvr("run", "nuts", "m.qvr", "--data", "csv:d.csv", *short)
+        assert done.exit_code == 0, done.output
+    return folder
+
+
 @pytest.fixture
-def fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+def fitted(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+    """That run, of which nothing is left out yet."""
+    shutil.copytree(ran, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    Path("m.qvr").write_text(GROUPS)
-    Path("d.csv").write_text(TABLE)
-    ran = qvr("run", "nuts", "m.qvr", "--data", "csv:d.csv", "--warmup", "200", "--samples", "200", "--chains", "2")
-    assert ran.exit_code == 0, ran.output
     return RunDirectory(next(Path(".qvr/runs").resolve().iterdir()))
 
 
@@ -83,12 +88,11 @@ def test_replicates_are_those_of_this_machine(
     monkeypatch.chdir(tmp_path)
     Path("m.qvr").write_text(NORMAL)
     Path("wide.qvr").write_text(NORMAL.replace("Normal(0.0, 1.0)", "Normal(0.0, 3.0)"))
-    for more in ((), ("--fit", "wide.qvr")):
+    # a few replicates in a unit, and one
+    for seconds, more in ((0.05, ()), (0.0, ("--fit", "wide.qvr"))):
+        monkeypatch.setattr(replicates, "SECONDS", seconds)
         asked = ("calibrate", "m.qvr", "--replicates", "25", *more)
-        # a few replicates in a unit, and one
-        for seconds in (0.05, 0.0):
-            monkeypatch.setattr(replicates, "SECONDS", seconds)
-            assert told(*asked, "--cluster", cluster.address) == told(*asked)
+        assert told(*asked, "--cluster", cluster.address) == told(*asked)
     Path("qvr.toml").write_text('[run.normal]\ncluster = "tcp://127.0.0.1:9"\n')
     monkeypatch.setattr("qvr_core.cluster.opened.CONNECT", 0.2)
     refused = qvr("calibrate", "m.qvr")

@@ -93,7 +93,7 @@ def test_chains_of_a_scheduler_that_is_lost_go_on_with_that_of_another_machine(
     for file in (ROOT / "examples" / "statistics").glob("radon*"):
         shutil.copy(file, tmp_path)
     command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts"]
-    asked = ["radon.qvr", "--chains", "16", "--warmup", "150", "--samples", "150", "--checkpoint-steps", "20",
+    asked = ["radon.qvr", "--chains", "16", "--warmup", "40", "--samples", "40", "--checkpoint-steps", "20",
              "--data", "csv:radon.csv", "--data", "County=csv:radon_counties.csv", "--json"]  # fmt: skip
     # there as well: what is started here is a fork with torch, whose predictions come from another generator
     alone = [*machines[0].inside, *command, *asked]

@@ -9,7 +9,6 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 from qvr_core.runs.record.netcdf import read_netcdf
 from qvr_core.runs.record.store import RunStore
 from tests.cluster.processes import session_of, until
+from tests.forks import shell_path
 from tests.patience import HANG
 from tests.runs.fit.test_together import MODEL
 
@@ -47,8 +47,7 @@ def folder(tmp_path: Path) -> Path:
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """The commands of this environment first, and no settings of Dask but those of a test."""
-    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "DASK_CONFIG": str(folder / "dask"), **more}
+    return {**os.environ, "PATH": f"{folder / 'bin'}:{shell_path()}", "DASK_CONFIG": str(folder / "dask"), **more}
 
 
 def shell(script: str, folder: Path, **more: str) -> None:

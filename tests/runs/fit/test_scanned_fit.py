@@ -240,7 +240,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
         folder.mkdir()
         written(folder / "d", LARGE * times // 3, times)
         done = subprocess.run(
-            [sys.executable, "-c", MEASURE, str(folder), str(ROOT)],
+            [sys.executable, "-m", "tests.script", MEASURE, str(folder), str(ROOT)],
             capture_output=True, text=True, check=False, env=there,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
