@@ -106,6 +106,7 @@ def test_the_mean_and_the_interval_stand_below_a_density() -> None:
 def test_the_mark_of_a_mean_stands_at_the_mean(folder: Path) -> None:
     stored = Stored.of(RunStore(folder).open("last"), ("b_x", "sigma"))
     figure = posterior(stored)
+    assert len(figure.axes) == 2
     for axes, draws in zip(figure.axes, stored.numbers("posterior", 9).values(), strict=True):
         marks = [each.get_offsets() for each in axes.collections if len(each.get_offsets()) == 1]
         assert marks[-1][0][0] == pytest.approx(draws.mean(), rel=1e-9)

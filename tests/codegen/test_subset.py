@@ -140,12 +140,15 @@ OF_ONE = [
 def test_functions_of_one_number_are_those_of_python(name: str) -> None:
     function = getattr(functions, name, None) or getattr(special, name)
     found = applied(function, NUMBERS)
+    compared = 0
     for x, value in zip(NUMBERS.tolist(), found, strict=True):
         try:
             wanted = function(x)
         except (OverflowError, ZeroDivisionError, ValueError):
             continue
+        compared += 1
         np.testing.assert_allclose(value, wanted, rtol=4e-15, atol=1e-300, err_msg=f"{name}({x})")
+    assert compared > len(NUMBERS) / 3
 
 
 def _close(found: NDArray[Any], wanted: Any, rtol: float) -> None:

@@ -36,5 +36,7 @@ def test_its_limits_and_keys() -> None:
 
 
 def test_its_pictures_are_there() -> None:
-    for name in re.findall(r"\]\((images/[^)]+)\)", PAGE):
+    names = re.findall(r"\]\((images/[^)]+)\)", PAGE)
+    assert names
+    for name in names:
         assert (ROOT / "docs" / name).is_file()

@@ -135,6 +135,7 @@ def test_the_lines_of_the_page_run_one_after_another(checkout: Path) -> None:
 @pytest.mark.timeout(10 * HANG)
 def test_the_commands_of_its_sentences_run(checkout: Path) -> None:
     commands = [command for command in MEANT.values() if command]
+    assert commands
     # What makes the folder, and the run, that others read comes first.
     for command in sorted(commands, key=lambda command: ("init" not in command, "run nuts" not in command)):
         shell(command, checkout)

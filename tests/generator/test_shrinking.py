@@ -46,6 +46,8 @@ def test_without_an_earlier_element_it_is_a_let_as_others() -> None:
 def test_a_smaller_case_says_what_is_computed_element_by_element(seed: int) -> None:
     """With the first elements of the larger one the interpreter began elsewhere, and a comparison between operators
     was written without parentheses: what was shrunk became another difference than the one that was found."""
-    for smaller in candidates(case_of(seed)):
+    smaller_ones = list(candidates(case_of(seed)))
+    assert smaller_ones
+    for smaller in smaller_ones:
         found = compared(smaller, ENGINES["torch"])
         assert found is None or found.kind.split()[0] not in ("density", "pointwise"), found.words + smaller.text

@@ -100,6 +100,7 @@ def test_names_are_coloured_by_what_they_stand_for() -> None:
 
 def test_tokens_are_in_the_order_of_the_text_and_never_overlap() -> None:
     found = tokens(Analyzer(LM + PROGRAM).snapshot(), WHOLE)
+    assert len(found) > 20
     for one, other in itertools.pairwise(found):
         assert (one.line, one.column + one.length) <= (other.line, other.column) or one.line < other.line
 

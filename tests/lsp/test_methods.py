@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -221,13 +223,41 @@ async def test_folding_selection_linked_editing_links(client: LanguageClient) ->
     assert await client.text_document_document_link_async(types.DocumentLinkParams(DOCUMENT)) is not None
 
 
+UNTIDY = "object  A:Real 3\nobject B :  Real 3\nprogram p : A -> B\n\n"
+
+
+def edited(text: str, edits: Sequence[types.TextEdit] | None) -> str:
+    """A text of one-byte characters, after edits that do not overlap."""
+    assert edits
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+    for edit in sorted(edits, key=lambda each: (each.range.start.line, each.range.start.character), reverse=True):
+        start, end = (starts[place.line] + place.character for place in (edit.range.start, edit.range.end))
+        text = text[:start] + edit.new_text + text[end:]
+    return text
+
+
 async def test_formatting(client: LanguageClient) -> None:
     options = types.FormattingOptions(tab_size=4, insert_spaces=True)
-    assert await client.text_document_formatting_async(types.DocumentFormattingParams(DOCUMENT, options)) is not None
-    partial = types.DocumentRangeFormattingParams(DOCUMENT, WHOLE, options)
-    assert await client.text_document_range_formatting_async(partial) is not None
-    typed = types.DocumentOnTypeFormattingParams(DOCUMENT, types.Position(2, 0), "\n", options)
-    assert await client.text_document_on_type_formatting_async(typed) is not None
+    tidy = await client.text_document_formatting_async(types.DocumentFormattingParams(DOCUMENT, options))
+    assert tidy is not None and not list(tidy)
+    uri = (FOLDER / "untidy.qvr").as_uri()
+    document = types.TextDocumentIdentifier(uri=uri)
+    item = types.TextDocumentItem(uri=uri, language_id="qvr", version=1, text=UNTIDY)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(text_document=item))
+    second = types.Range(types.Position(1, 0), types.Position(1, 18))
+    try:
+        whole = await client.text_document_formatting_async(types.DocumentFormattingParams(document, options))
+        partial = await client.text_document_range_formatting_async(
+            types.DocumentRangeFormattingParams(document, second, options)
+        )
+        typed = await client.text_document_on_type_formatting_async(
+            types.DocumentOnTypeFormattingParams(document, types.Position(3, 0), "\n", options)
+        )
+    finally:
+        client.text_document_did_close(types.DidCloseTextDocumentParams(text_document=document))
+    assert edited(UNTIDY, whole).startswith("object A : Real 3\nobject B : Real 3\nprogram p : A -> B\n")
+    assert edited(UNTIDY, partial) == UNTIDY.replace("B :  Real", "B : Real")
+    assert edited(UNTIDY, typed) == UNTIDY.replace("B\n\n", "B\n    \n")
 
 
 async def test_pulled_diagnostics(client: LanguageClient) -> None:

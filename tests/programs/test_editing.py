@@ -96,7 +96,9 @@ def renamed(node: object, old: str, new: str) -> object:
 def test_whatever_is_renamed_the_program_means_the_same(name: str) -> None:
     text, snapshot = opened(name)
     plain = bare(snapshot.model)
-    for found in places(snapshot):
+    named = list(places(snapshot))
+    assert named
+    for found in named:
         old, new = found.symbol.name, "renamed_here"
         edits = rename(snapshot, place_of(snapshot, found).start, new)
         assert isinstance(edits, tuple), (found.symbol, edits)
@@ -172,7 +174,9 @@ def test_every_name_has_its_colour(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_is_explained_and_found_from_wherever_it_stands(name: str) -> None:
     text, snapshot = opened(name)
-    for line, column, word, kind in expected(text):
+    words = list(expected(text))
+    assert any(kind for *_, kind in words)
+    for line, column, word, kind in words:
         cursor = Cursor(line, column)
         if kind:
             answer = hover(snapshot, cursor)

@@ -66,6 +66,7 @@ def test_programs_of_the_examples(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     model = standalone(text).model
     loaded = loads(text)
+    assert loaded.programs
     for name, module in loaded.programs.items():
         assert parameter_count(model, model.programs[name]) == sum(p.numel() for p in module.parameters()), name
 
