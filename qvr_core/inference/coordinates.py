@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from qvr_core.arrays.engine import Tensor, arrays, is_tensor, special
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn, special
 from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.families.bijectors import Support, constrain, unconstrained_shape
 from qvr_core.runtime.programs.execution import Execution, SiteInfo
@@ -19,6 +19,7 @@ from qvr_core.runtime.values.arrow import NoiseSpec
 from qvr_core.runtime.values.errors import DiscreteLatent, NoDensity, NoDraws, RuntimeProblem
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+_DICT = nn.ParameterDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,10 @@ class Coordinate:
 
     @property
     def key(self) -> str:
-        """A name for parameters: `h`, `h.cell`; dots are kept out of the way of `ParameterDict`."""
-        return f"{self.site}/{self.path}".rstrip("/").replace(".", "/")
+        """A name for parameters: `h`, `h/cell`; dots are kept out of the way of `ParameterDict`, and what that itself
+        has (`half`, `values`) ends in a stroke."""
+        name = f"{self.site}/{self.path}".rstrip("/").replace(".", "/")
+        return f"{name}/" if hasattr(_DICT, name) else name
 
     @property
     def standard(self) -> bool:

@@ -93,6 +93,17 @@ def test_a_family_step_starts_narrow_at_the_middle_of_its_space() -> None:
     assert float(drawn.std()) == pytest.approx(0.1, rel=0.15)
 
 
+@pytest.mark.parametrize("kind", [AutoNormalGuide, AutoDeltaGuide])
+def test_latents_may_have_the_names_of_methods_of_modules(kind: Any) -> None:
+    model = loads(
+        "object R : FinSet 3\nprogram p : R -> R\n    sample half <- Normal(0.0, 1.0)\n"
+        "    sample values <- Normal(half, 1.0)\n    observe y : R <- Normal(values, 1.0)\n    return half\nexport p\n"
+    ).morphism
+    guide = kind(model, observed_names={"y"}, observations={"y": torch.zeros(3)})
+    assert len(list(guide.parameters())) == (4 if kind is AutoNormalGuide else 2)
+    assert guide.propose(1).unconstrained.keys() == {"half", "values"}
+
+
 def test_delta_finds_the_mode_and_laplace_its_curvature() -> None:
     model, data, evidence = conjugate()
     guide = fitted(AutoDeltaGuide, model, data)
