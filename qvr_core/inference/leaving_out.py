@@ -142,6 +142,7 @@ class LeavingOut(ProgramPotential):
         return found
 
     def likelihood(self, run: Execution, site: SiteRecord) -> Tensor | None:
+        """A site's log density without what is left out, (rows,); None where another step's density has it."""
         nothing = self.left_out.get(site.name)
         if nothing is None:
             # a hidden name whose density stands with the step that reads it

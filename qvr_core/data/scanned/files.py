@@ -41,6 +41,7 @@ class ParquetTable:
 
     @cached_property
     def rows(self) -> int:
+        """Of all parts together."""
         return sum(part.rows for part in self.parts)
 
     @property

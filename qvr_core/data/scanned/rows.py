@@ -50,6 +50,7 @@ class BlockRows:
 
     @property
     def rows(self) -> int:
+        """Of all blocks together."""
         return int(self.starts[-1])
 
     @property

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 def read_csv_frame(path: str, room: int | None) -> pl.DataFrame:
+    """A csv by polars, types by all of its rows; lines with nothing in them are passed over.  `room` is in bytes.
+    Raises `DataProblem` with the row of what is no csv, and for more than the room holds."""
     import polars as pl
 
     gaps = check_csv(path, room)

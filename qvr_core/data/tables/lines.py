@@ -26,4 +26,5 @@ def numbered_lines(path: str) -> Iterator[tuple[int | None, bytes]]:
 
 
 def first_line(error: BaseException) -> str:
+    """An error of a library in one line; the name of its class where it says nothing."""
     return (str(error) or type(error).__name__).splitlines()[0]

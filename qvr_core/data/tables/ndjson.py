@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 def read_ndjson(path: str, room: int | None) -> pl.DataFrame:
+    """One JSON object a line by polars, types by all of them.  `room` is in bytes.  Raises `DataProblem` for what is
+    deeply nested, is no JSON, has no rows, or is more than the room holds."""
     import polars as pl
 
     cells = 0

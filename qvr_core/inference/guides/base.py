@@ -200,6 +200,7 @@ class CoordinateGuide(Guide):
         gradient: Gradient = "sampled",
         inputs: Inputs | None = None,
     ) -> Proposal:
+        """Latents block by block (`draw_block`), of (rows, …); blocks of noise become values as their sites run."""
         self.gradient: Gradient = gradient
         proposal = Proposal()
         by_site: dict[str, list[Coordinate]] = {}

@@ -31,5 +31,6 @@ class AutoDeltaGuide(CoordinateGuide):
     def draw_block(
         self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
     ) -> tuple[Tensor, Tensor]:
+        """The point itself, `shape`, and log p of the standard normal (B,): a point has no density of its own."""
         z = self.loc[block.key].expand(shape)
         return z, standard_normal(z) if block.standard else z.new_zeros(shape[0])

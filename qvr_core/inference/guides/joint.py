@@ -60,6 +60,7 @@ class JointGuide(CoordinateGuide):
         gradient: Gradient = "sampled",
         inputs: Inputs | None = None,
     ) -> Proposal:
+        """Latents from `draw_joint`, with log p − log q (rows,)."""
         self.gradient: Gradient = gradient
         drawn, log_q = self.draw_joint(rows, generator)
         proposal = self.propose_at(drawn)
@@ -74,6 +75,8 @@ class JointGuide(CoordinateGuide):
     def draw_block(
         self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
     ) -> tuple[Tensor, Tensor]:
+        """The block of what was drawn last, `shape`, and its log p (B,).  Raises `InputProblem` for another shape than
+        that of the data that the guide was made with."""
         assert self._drawn is not None
         flat = self._drawn[:, self.slices[block.key]]
         if math.prod(shape[1:]) != flat.shape[1]:
@@ -111,6 +114,7 @@ class AutoMultivariateNormalGuide(JointGuide):
         return self.lower.tril(-1) + self.log_diagonal.exp().diag_embed()
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
+        """loc + L ε, and log q from ε, which is (z − loc) solved by L."""
         tril = self.scale_tril
         noise = arrays.randn(rows, self.width, generator=generator, dtype=tril.dtype, device=tril.device)
         z = self.loc + noise @ tril.mT
@@ -141,6 +145,7 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
         self.factor = nn.Parameter(self.start.unsqueeze(-1) * spread)
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:
+        """loc + scale · ε + factor · η, and log q by Woodbury's identity and the lemma of determinants."""
         scale, factor, loc = self.log_scale.exp(), self.factor, self.loc
         own = arrays.randn(rows, self.width, generator=generator, dtype=loc.dtype, device=loc.device)
         shared = arrays.randn(rows, self.rank, generator=generator, dtype=loc.dtype, device=loc.device)

@@ -20,4 +20,5 @@ class AutoPriorGuide(Guide):
         gradient: Gradient = "sampled",
         inputs: Inputs | None = None,
     ) -> Proposal:
+        """Nothing: every latent is drawn by the model."""
         return Proposal()

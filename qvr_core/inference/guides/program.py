@@ -71,6 +71,8 @@ class ProgramGuide(Guide):
         gradient: Gradient = "sampled",
         inputs: Inputs | None = None,
     ) -> Proposal:
+        """One run of the guide on the data, (rows, …) for each latent that it draws; the rest is mean-field Normal.
+        Raises `InputProblem` where no data are given."""
         if inputs is None:
             raise InputProblem(f"`{self.program.name}` is a guide that reads data: none are given")
         self._check_data(inputs)

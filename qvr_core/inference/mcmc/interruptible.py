@@ -25,6 +25,7 @@ class Interruptible:
         self.advice = inner.advice
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """Log density (C,) and gradient (C, width) of the potential inside.  Raises `Enough` once it has ended."""
         if self.ended():
             raise Enough
         return self.inner.value_and_grad(q)

@@ -189,6 +189,7 @@ class ProgramPotential:
         return total.expand(q.shape[0] * self.rows).reshape(q.shape[0], -1).sum(-1).double().numpy()
 
     def value_and_grad(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """The log joint (C,) with its log Jacobians, in double precision, and its gradient (C, width) by autograd."""
         q = q.detach().requires_grad_()
         with arrays.enable_grad():
             _, total = self.run(q)
@@ -210,6 +211,7 @@ class ProgramPotential:
 
     @arrays.no_grad()
     def report(self, q: Tensor) -> dict[str, Tensor]:
+        """Every latent on its own scale by name, (C, …) or (C, rows, …), and the noise of what is drawn by arrows."""
         run, _ = self.run(q, wanted=False)
         values: dict[str, Tensor] = {}
         for block in self.blocks:
@@ -226,6 +228,7 @@ class ProgramPotential:
 
     @arrays.no_grad()
     def blame(self, q: Tensor) -> NonFinite | None:
+        """Data, arguments or the first site that are not finite at one position (width,); None where all are."""
         found = blamed_data(self.model, self.value, self.observations)
         try:
             with sound_arguments():
@@ -348,6 +351,7 @@ class LiftedPotential:
 
     @arrays.no_grad()
     def report(self, q: Tensor) -> dict[str, Tensor]:
+        """Every parameter by name, and the latents at them, (C, …)."""
         found: dict[str, list[Tensor]] = {}
         for row in q.to(self.dtype):
             theta = self.parameters(row)

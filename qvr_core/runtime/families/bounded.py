@@ -21,6 +21,7 @@ def uniform_transform(noise: Tensor, low: Tensor, high: Tensor) -> Tensor:
 
 
 def uniform_log_prob(value: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """−log(high − low) between the two."""
     return inside((value >= low) & (value <= high), -(high - low).log().expand_as(value + low))
 
 
@@ -67,6 +68,7 @@ def beta_draw(shape: Shape, generator: Generator | None, a: Tensor, b: Tensor) -
 
 
 def beta_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """(a − 1) log x + (b − 1) log(1 − x) − log B(a, b)."""
     y, ok = open_unit(value)
     normaliser = arrays.lgamma(a) + arrays.lgamma(b) - arrays.lgamma(a + b)
     return inside(ok, (a - 1.0) * y.log() + (b - 1.0) * arrays.log1p(-y) - normaliser)
@@ -95,6 +97,7 @@ def kumaraswamy_transform(noise: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 def kumaraswamy_log_prob(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """log a b + (a − 1) log x + (b − 1) log(1 − xᵃ) (Kumaraswamy 1980)."""
     y, ok = open_unit(value)
     log_y = y.log()
     log_rest = arrays.log(-arrays.expm1(a * log_y).clamp(max=-arrays.finfo(y.dtype).tiny))
@@ -132,6 +135,7 @@ def continuous_bernoulli_transform(noise: Tensor, logits: Tensor) -> Tensor:
 
 
 def continuous_bernoulli_log_prob(value: Tensor, logits: Tensor) -> Tensor:
+    """x log p + (1 − x) log(1 − p) + log C(p) (Loaiza-Ganem and Cunningham 2019)."""
     flat = logits.abs() < _FLAT
     size = arrays.where(flat, 1.0, logits.abs())
     steep = F.relu(logits) + arrays.log(-arrays.expm1(-size)) - size.log()
@@ -199,6 +203,7 @@ def von_mises_draw(shape: Shape, generator: Generator | None, loc: Tensor, conce
 
 
 def von_mises_log_prob(value: Tensor, loc: Tensor, concentration: Tensor) -> Tensor:
+    """κ cos(x − μ) − log 2π I₀(κ)."""
     # log I0(κ) = log(i0e(κ)) + κ
     log_i0 = special.i0e(concentration).log() + concentration
     return concentration * arrays.cos(value - loc) - math.log(2.0 * math.pi) - log_i0

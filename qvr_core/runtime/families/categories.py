@@ -64,6 +64,7 @@ def multinomial_draw(shape: Shape, generator: Generator | None, total: Tensor, l
 
 
 def multinomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
+    """log n! − Σ log xₖ! + Σ xₖ log pₖ over the last axis."""
     y = value.to(logits.dtype)
     ok = ((y >= 0) & (y == y.round())).all(-1) & (y.sum(-1) == total)
     y = arrays.where(ok.unsqueeze(-1), y, 0.0)

@@ -64,6 +64,7 @@ def _log_rising(n: Tensor, y: Tensor) -> Tensor:
 
 
 def beta_binomial_log_prob(value: Tensor, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """log C(n, x) + log B(x + a, n − x + b) − log B(a, b)."""
     y, n = value.to(a.dtype), total.to(a.dtype)
     ok = whole(y) & (y <= n)
     y = arrays.where(ok, y, 0.0)

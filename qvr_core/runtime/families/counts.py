@@ -50,6 +50,7 @@ def binomial_draw(shape: Shape, generator: Generator | None, total: Tensor, logi
 
 
 def binomial_log_prob(value: Tensor, total: Tensor, logits: Tensor) -> Tensor:
+    """log C(n, x) + x log p + (n − x) log(1 − p), from the logit of p."""
     y, n = value.to(logits.dtype), total.to(logits.dtype)
     ok = whole(y) & (y <= n)
     y = arrays.where(ok, y, 0.0)
@@ -140,6 +141,7 @@ def poisson_counts(rate: Tensor, generator: Generator | None) -> Tensor:
 
 
 def poisson_log_prob(value: Tensor, rate: Tensor, log_rate: Tensor) -> Tensor:
+    """x log λ − λ − log x!, from log λ."""
     y = value.to(rate.dtype)
     ok = whole(y)
     y = arrays.where(ok, y, 0.0)

@@ -27,6 +27,7 @@ def half_cauchy_transform(noise: Tensor, scale: Tensor) -> Tensor:
 
 
 def half_cauchy_log_prob(value: Tensor, scale: Tensor) -> Tensor:
+    """log 2 / (π s (1 + (x / s)²)) from 0 on."""
     return inside(value >= 0.0, LOG_2 - LOG_PI - scale.log() - arrays.log1p((value / scale).square()))
 
 
@@ -62,6 +63,7 @@ def cauchy_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 
 def cauchy_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    """−log π s (1 + z²), z = (x − loc) / s."""
     return -LOG_PI - scale.log() - arrays.log1p(((value - loc) / scale).square())
 
 
@@ -91,6 +93,7 @@ def student_t_draw(shape: Shape, generator: Generator | None, df: Tensor, loc: T
 
 
 def student_t_log_prob(value: Tensor, df: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    """−(ν + 1) / 2 · log(1 + z² / ν) less the logarithm of s √(νπ) Γ(ν / 2) / Γ((ν + 1) / 2), z = (x − loc) / s."""
     z = (value - loc) / scale
     normaliser = scale.log() + 0.5 * (df.log() + LOG_PI) + arrays.lgamma(0.5 * df) - arrays.lgamma(0.5 * (df + 1.0))
     return -0.5 * (df + 1.0) * arrays.log1p(z.square() / df) - normaliser
@@ -184,6 +187,7 @@ def laplace_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 
 def laplace_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    """−|x − loc| / s − log 2 s."""
     return -(value - loc).abs() / scale - scale.log() - LOG_2
 
 
@@ -215,6 +219,7 @@ def gumbel_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 
 def gumbel_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    """−z − exp(−z) − log s, z = (x − loc) / s."""
     z = (value - loc) / scale
     return -z - (-z).exp() - scale.log()
 

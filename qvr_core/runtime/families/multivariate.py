@@ -19,6 +19,7 @@ def multivariate_normal_transform(noise: Tensor, loc: Tensor, scale_tril: Tensor
 
 
 def multivariate_normal_log_prob(value: Tensor, loc: Tensor, scale_tril: Tensor) -> Tensor:
+    """−½ |L⁻¹(x − μ)|² − Σ log Lᵢᵢ − d / 2 · log 2π, with the covariance L Lᵀ."""
     z = solve(scale_tril, value - loc)
     return -0.5 * z.square().sum(-1) - log_diagonal(scale_tril) - value.shape[-1] * LOG_SQRT_2PI
 
@@ -95,6 +96,7 @@ def matrix_normal_transform(noise: Tensor, loc: Tensor, row_tril: Tensor, column
 
 
 def matrix_normal_log_prob(value: Tensor, loc: Tensor, row_tril: Tensor, column_tril: Tensor) -> Tensor:
+    """That of vec(x), whose covariance is the Kronecker product of those of columns and rows."""
     rows, columns = value.shape[-2:]
     difference = value - loc
     lead = arrays.broadcast_shapes(difference.shape[:-2], row_tril.shape[:-2], column_tril.shape[:-2])

@@ -78,6 +78,7 @@ def log_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 
 def log_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    """The Normal's of log x, less log x."""
     ok = value > 0.0
     log = arrays.where(ok, value, 1.0).log()
     return inside(ok, normal_log_prob(log, loc, scale) - log)
@@ -106,6 +107,7 @@ def logit_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 
 def logit_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
+    """The Normal's of logit x, less log x (1 − x)."""
     y, ok = open_unit(value)
     log_y, log_1y = y.log(), arrays.log1p(-y)
     return inside(ok, normal_log_prob(log_y - log_1y, loc, scale) - log_y - log_1y)
@@ -126,6 +128,7 @@ def half_normal_transform(noise: Tensor, scale: Tensor) -> Tensor:
 
 
 def half_normal_log_prob(value: Tensor, scale: Tensor) -> Tensor:
+    """log 2 more than the Normal's around 0, from 0 on."""
     return inside(value >= 0.0, LOG_2 - LOG_SQRT_2PI - scale.log() - 0.5 * (value / scale).square())
 
 
@@ -198,6 +201,7 @@ def truncated_normal_transform(noise: Tensor, loc: Tensor, scale: Tensor, low: T
 
 
 def truncated_normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """The Normal's less the logarithm of its probability between the bounds."""
     left, right, _ = _mirrored(*_standard_bounds(loc, scale, low, high))
     log_left, log_right = special.log_ndtr(left), special.log_ndtr(right)
     gap = (log_left - log_right).clamp(max=-arrays.finfo(log_right.dtype).eps)

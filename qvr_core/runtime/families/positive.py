@@ -18,6 +18,7 @@ def exponential_transform(noise: Tensor, rate: Tensor) -> Tensor:
 
 
 def exponential_log_prob(value: Tensor, rate: Tensor) -> Tensor:
+    """log λ − λ x from 0 on."""
     return inside(value >= 0.0, rate.log() - rate * value)
 
 
@@ -42,6 +43,7 @@ def gamma_draw(shape: Shape, generator: Generator | None, concentration: Tensor,
 
 
 def gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
+    """a log b + (a − 1) log x − b x − log Γ(a)."""
     ok = value > 0.0
     y = arrays.where(ok, value, 1.0)
     density = concentration * rate.log() + (concentration - 1.0) * y.log() - rate * y - arrays.lgamma(concentration)
@@ -69,6 +71,7 @@ def inverse_gamma_draw(shape: Shape, generator: Generator | None, concentration:
 
 
 def inverse_gamma_log_prob(value: Tensor, concentration: Tensor, rate: Tensor) -> Tensor:
+    """a log b − (a + 1) log x − b / x − log Γ(a)."""
     ok = value > 0.0
     y = arrays.where(ok, value, 1.0)
     density = concentration * rate.log() - (concentration + 1.0) * y.log() - rate / y - arrays.lgamma(concentration)
@@ -116,6 +119,7 @@ def weibull_transform(noise: Tensor, scale: Tensor, concentration: Tensor) -> Te
 
 
 def weibull_log_prob(value: Tensor, scale: Tensor, concentration: Tensor) -> Tensor:
+    """log k / s + (k − 1) log(x / s) − (x / s)ᵏ."""
     ok = value > 0.0
     log_z = arrays.where(ok, value, 1.0).log() - scale.log()
     density = concentration.log() - scale.log() + (concentration - 1.0) * log_z - (concentration * log_z).exp()
@@ -144,6 +148,7 @@ def pareto_transform(noise: Tensor, scale: Tensor, alpha: Tensor) -> Tensor:
 
 
 def pareto_log_prob(value: Tensor, scale: Tensor, alpha: Tensor) -> Tensor:
+    """log a + a log s − (a + 1) log x from s on."""
     ok = value >= scale
     safe = arrays.where(ok, value, scale)
     return inside(ok, alpha.log() + alpha * scale.log() - (alpha + 1.0) * safe.log())

@@ -32,6 +32,7 @@ def dirichlet_draw(shape: Shape, generator: Generator | None, concentration: Ten
 
 
 def dirichlet_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
+    """Σ (aₖ − 1) log xₖ + log Γ(Σ aₖ) − Σ log Γ(aₖ) over the last axis."""
     y, ok = _open(value)
     concentration = concentration.expand_as(y) if concentration.shape[-1] != y.shape[-1] else concentration
     normaliser = arrays.lgamma(concentration.sum(-1)) - arrays.lgamma(concentration).sum(-1)
