@@ -16,6 +16,7 @@ from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
 from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.gates import gated_name
 from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.families.narrowed import has_places, own_ends
@@ -211,6 +212,8 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
         raise no("a draw from a network", "draw from a family, whose arguments may call `linear` arrows with priors")
     if computed_name(truncated_name(site.draw.family) or site.draw.family) is not None:
         raise no("a computed outcome", "compute it from the data beforehand, or observe the name itself")
+    if gated_name(truncated_name(site.draw.family) or site.draw.family) is not None:
+        raise no("a gate", "ZeroInflatedPoisson and ZeroInflatedNegativeBinomial are")
     if site.draw.declared:
         raise no("a family that the file declares")
     space = site.bound[0][1].space

@@ -11,6 +11,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Parameter, support_words
+from qvr_core.semantics.language.gates import GATE, GATED, gated_call
 from qvr_core.semantics.language.mixtures import CALL, MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import MEANINGS, meaning
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
@@ -25,6 +26,11 @@ def family_text(name: str, here: str = "", *, of_network: bool = False) -> Prose
     that a network gives, `here` says it all."""
     if name == MIXTURE:
         return prose(Code(CALL), sentence(SUMMARY), "Density by logsumexp; a cdf where each component has one.")
+    if name in GATED:
+        rows = (f"`gate`: {constraint_words(GATE)}", "a family of counts with its arguments")
+        return prose(
+            Code(gated_call(name)), sentence(GATED[name]), Listing(rows), f"Support: {support_text('Poisson')}"
+        )
     family = FAMILIES[name]
     signature = ", ".join(
         item.name if item.default is None or isnan(item.default) else f"{item.name}={item.default:g}"

@@ -27,6 +27,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.gates import GATED, ungated
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.data_text import data_text
@@ -196,6 +197,12 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
             rank=GOOD if fitting == FITS else OTHER,
             order=likely.order(family.name, first),
         )
+    fitting = fit(next(family for family in FAMILIES.values() if ungated(family) is None))
+    for at, (gate, summary) in enumerate(GATED.items() if fitting != NEVER else ()):
+        rank = GOOD if fitting == FITS else OTHER
+        text = f"{gate}(${{1:gate}}, ${{2:Poisson(1.0)}})"
+        order = len(first) + 1 + at
+        yield Completion(gate, "class", summary, family_text(gate), text, snippet=True, rank=rank, order=order)
     # its components are offered with any number as their support
     fitting = fit(next(family for family in FAMILIES.values() if family.support.kind == "real" and not family.event))
     if fitting == NEVER:
@@ -215,7 +222,7 @@ def parameters_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> 
     name = bracket.before.text if bracket.before is not None else ""
     if bracket.start > 2 and place.tokens[bracket.start - 2].kind == "DOT":
         name = f"{place.tokens[bracket.start - 3].text}.{name}"
-    if name == MIXTURE and bracket.position:
+    if (name == MIXTURE or name in GATED) and bracket.position:
         yield from families_offered(snapshot, place)
     family = declared_facts(snapshot, name) or FAMILIES.get(name)
     for parameter in family.parameters if family is not None else ():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.answers import Signature
 from qvr_core.ide.completion.context import Bracket, Context, context_at
 from qvr_core.ide.completion.indexing import NO_AXES, axes_at, axes_of_first, binders, gathers, indexed_name, running
+from qvr_core.ide.language_words import constraint_words
 from qvr_core.ide.prose import prose
 from qvr_core.ide.symbols import Symbol, lookup
 from qvr_core.ide.target import called
@@ -17,6 +18,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.gates import GATE, GATED
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import FLAGS, MEANINGS, STEP_KEYS
 from qvr_core.semantics.language.roles import ROLES
@@ -149,6 +151,9 @@ def _family(name: str, place: Context, bracket: Bracket) -> Signature:
     if name == MIXTURE:
         parts = (("weights", "simplex"), ("A(…)", "a family with its arguments"), ("B(…)", "another, and so on"))
         return _labelled_signature(name, SUMMARY, parts, bracket)
+    if name in GATED:
+        counts = ("A(…)", "a family of counts with its arguments")
+        return _labelled_signature(name, GATED[name], (("gate", constraint_words(GATE)), counts), bracket)
     return _of_family(name, FAMILIES[name], place, bracket)
 
 

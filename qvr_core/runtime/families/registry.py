@@ -20,11 +20,13 @@ from qvr_core.runtime.families import (
     simplex,
 )
 from qvr_core.runtime.families.family import RuntimeFamily
+from qvr_core.runtime.families.gated import gated_family
 from qvr_core.runtime.families.mixtures import mixed_family
 from qvr_core.runtime.families.on_spaces.flat import flat_family
 from qvr_core.runtime.families.on_spaces.outcomes import outcome_family
 from qvr_core.runtime.families.on_spaces.sum_to_zero import SUMMING_TO_ZERO
 from qvr_core.runtime.families.on_spaces.truncated import truncated_family
+from qvr_core.semantics.language.gates import gated_name
 from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
@@ -45,6 +47,8 @@ class _Families(dict[str, RuntimeFamily]):
             return _truncated(inner)
         if (outcome := computed_name(name)) is not None:
             return _outcome(*outcome)
+        if (gate := gated_name(name)) is not None:
+            return _gated(*gate)
         if (kind := flat_on(name)) is not None:
             return flat_family(kind)
         if name == SUM_TO_ZERO:
@@ -58,6 +62,11 @@ class _Families(dict[str, RuntimeFamily]):
 @lru_cache(maxsize=256)
 def _mixture(components: tuple[str, ...]) -> RuntimeFamily:
     return mixed_family([RUNTIME_FAMILIES[name] for name in components])
+
+
+@lru_cache(maxsize=256)
+def _gated(kind: str, name: str) -> RuntimeFamily:
+    return gated_family(kind, RUNTIME_FAMILIES[name])
 
 
 @lru_cache(maxsize=256)

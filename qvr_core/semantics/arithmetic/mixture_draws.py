@@ -92,7 +92,7 @@ def _components(calls: Sequence[ArithCall], ctx: StepContext) -> list[Family] | 
         family = family_named(name.text, ctx.scope)
         if family is None:
             if not is_damaged(name.text, ctx.scope):
-                _unknown(name, ctx)
+                report_no_family(name, ctx)
             return None
         why = unfit(family)
         if why is None and found and other_support(found[0], family):
@@ -104,7 +104,8 @@ def _components(calls: Sequence[ArithCall], ctx: StepContext) -> list[Family] | 
     return found
 
 
-def _unknown(name: Name, ctx: StepContext) -> None:
+def report_no_family(name: Name, ctx: StepContext) -> None:
+    """Report a name in the place of a family's."""
     near = closest(name.text, FAMILIES)
     message = f"there is no family `{name.text}`" + (f"; did you mean `{near}`?" if near else "")
     if name.text == MIXTURE:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, Support, bounded
+from qvr_core.semantics.language.gates import gated, gated_name
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
 from qvr_core.semantics.language.outcomes import computed, computed_name
 from qvr_core.semantics.language.truncated import truncated, truncated_name
@@ -44,6 +45,8 @@ def _facts_named(name: str, own: Mapping[str, Family]) -> Family:
         return truncated(_facts_named(inner, own))
     if (outcome := computed_name(name)) is not None:
         return computed(outcome[0], _facts_named(outcome[1], own))
+    if (gate := gated_name(name)) is not None:
+        return gated(gate[0], _facts_named(gate[1], own))
     components = component_names(name)
     if components is None:
         return own[name] if name in own else FAMILIES[name]

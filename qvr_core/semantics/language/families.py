@@ -15,6 +15,7 @@ from typing import Any
 
 from qvr_core.semantics.language.family import Family, Parameter, Support
 from qvr_core.semantics.language.family_heads import head_problem
+from qvr_core.semantics.language.gates import gated, gated_name
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
 from qvr_core.semantics.language.outcomes import computed, computed_name
 from qvr_core.semantics.language.sum_to_zero import FACTS, SUM_TO_ZERO
@@ -46,6 +47,8 @@ class _Families(dict[str, Family]):
             return truncated(self[inner])
         if (outcome := computed_name(name)) is not None:
             return computed(outcome[0], self[outcome[1]])
+        if (gate := gated_name(name)) is not None:
+            return gated(gate[0], self[gate[1]])
         if (kind := flat_on(name)) is not None:
             return flat(kind, self[FLAT])
         if name == SUM_TO_ZERO:

@@ -17,6 +17,8 @@ from qvr_core.semantics.arrows.family_calls import foreign_message
 from qvr_core.semantics.arrows.uncounted import refuse_terms
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
+from qvr_core.semantics.language.gates import GATED
+from qvr_core.semantics.programs.families.gates import is_gate
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.inherited import stages_of
@@ -148,8 +150,8 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
     if isinstance(entry, TemplateEntry):
         call = template_call(entry, draw, ctx)
         return call.arrow, list(call.inputs)
-    if is_mixture(draw.name, ctx):
-        return damaged(ctx.scope.origin(draw.name.span)), []  # reported: a mixture that is none
+    if is_mixture(draw.name, ctx) or is_gate(draw.name, ctx):
+        return damaged(ctx.scope.origin(draw.name.span)), []  # reported: a mixture, or a gate, that is none
     trees = _positional(args, draw, ctx)
     if entry is None:
         _unknown(draw, ctx)
@@ -165,7 +167,7 @@ def _unknown(draw: Draw, ctx: StepContext) -> None:
     if foreign is not None:
         _foreign(foreign, draw, ctx)
     elif binding is None:
-        ctx.scope.unknown(draw.name, "arrow or family", FAMILIES)
+        ctx.scope.unknown(draw.name, "arrow or family", (*FAMILIES, *GATED))
     else:
         message = f"`{draw.name.text}` is a value, not an arrow or a family"
         related = (Related(f"`{draw.name.text}` is bound here", binding.origin),)

@@ -16,6 +16,7 @@ from qvr_core.semantics.language.options import STEP_KEYS
 from qvr_core.semantics.programs.chains.along import Along, along_of
 from qvr_core.semantics.programs.chains.first_elements import check_start, first_draw, report_missing_start
 from qvr_core.semantics.programs.chains.ragged import checked_lengths
+from qvr_core.semantics.programs.families.gates import with_gate
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, with_lets
 from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options
@@ -135,7 +136,7 @@ class _Block:
         found: tuple[StepModel, Read] | None = None
         match node:
             case ObserveStep():
-                read = with_lets(node, self.lets, ctx)
+                read = with_lets(with_gate(node, ctx), self.lets, ctx)
                 found = None if read is None else self._observed(read, ctx)
             case ScoreStep():
                 found = check_score(node, self.hidden, self.states, self.lets, ctx)

@@ -13,6 +13,7 @@ from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.families.counts import on_counts
+from qvr_core.semantics.programs.families.gates import with_gate
 from qvr_core.semantics.programs.families.named_bounds import bounded_site, has_named_bounds
 from qvr_core.semantics.programs.families.sum_to_zero import sum_to_zero_site, summing_to_zero
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
@@ -51,16 +52,16 @@ def check_step(
     match step:
         case SampleStep():
             ctx.effects.add("Sample")
-            return _sample(step, ctx)
+            return _sample(with_gate(step, ctx), ctx)
         case ObserveStep():
             ctx.effects.add("Score")
-            typed = agreed(step.name, _site("observe", step.name, step, ctx), ctx)
+            typed = agreed(step.name, _site("observe", step.name, with_gate(step, ctx), ctx), ctx)
             binding = site_binding("observe", typed, ctx)
             site = replace(typed.site, bound=((step.name.text, typed.named),), type=typed.type, range=binding.range)
             return ObserveModel(site=site), [(step.name.text, binding)]
         case PredictStep():
             ctx.effects.add("Sample")
-            typed = _site("predict", step.name, step, ctx)
+            typed = _site("predict", step.name, with_gate(step, ctx), ctx)
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return PredictModel(site=site), [(step.name.text, site_binding("predict", typed, ctx))]
         case LetStep():

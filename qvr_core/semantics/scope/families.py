@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.gates import gated, gated_name
 from qvr_core.semantics.language.mixtures import component_names, mixture_of
 from qvr_core.semantics.language.outcomes import computed, computed_name
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
@@ -22,6 +23,9 @@ def family_named(name: str, scope: Scope) -> Family | None:
     if (outcome := computed_name(name)) is not None:
         whole = family_named(outcome[1], scope)
         return None if whole is None else computed(outcome[0], whole)
+    if (gate := gated_name(name)) is not None:
+        whole = family_named(gate[1], scope)
+        return None if whole is None else gated(gate[0], whole)
     if (components := component_names(name)) is not None:
         made = [family_named(one, scope) for one in components]
         known = [one for one in made if one is not None]
@@ -45,6 +49,8 @@ def declared_in(family: str, scope: Scope) -> Iterator[DeclaredFamily]:
     family = truncated_name(family) or family
     outcome = computed_name(family)
     family = family if outcome is None else outcome[1]
+    gate = gated_name(family)
+    family = family if gate is None else gate[1]
     for name in dict.fromkeys(component_names(family) or (family,)):
         entry = scope.lookup(name)
         if isinstance(entry, DistributionEntry):

@@ -14,6 +14,7 @@ from typing import NoReturn
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
+from qvr_core.runtime.families.gated import gated_family
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.families.mixtures import mixed_family
 from qvr_core.runtime.families.on_spaces.outcomes import outcome_family
@@ -27,6 +28,7 @@ from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.family import Family, Parameter, bounds_of
+from qvr_core.semantics.language.gates import gated_name
 from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import truncated_name
@@ -45,6 +47,8 @@ def _named(name: str, own: Mapping[str, RuntimeFamily]) -> RuntimeFamily:
         return truncated_family(_named(inner, own))
     if (outcome := computed_name(name)) is not None:
         return outcome_family(_named(outcome[1], own), outcome[0])
+    if (gate := gated_name(name)) is not None:
+        return gated_family(gate[0], _named(gate[1], own))
     components = component_names(name)
     if components is None:
         return own[name] if name in own else RUNTIME_FAMILIES[name]
