@@ -200,3 +200,24 @@ def test_several_names_of_one_value_become_a_step_each() -> None:
     fixed = applied(text, fix.edits)
     assert fixed.splitlines()[2:4] == ["    sample b0 <- Normal(0.0, 1.0)", "    sample b1 <- Normal(0.0, 1.0)  # both"]
     assert not problems(fixed)
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "title", "mended"),
+    [
+        (": School", "a[0, 1]", "Remove the index", "a[0]"),
+        (": School", "a[0, 1, 2]", "Remove the last 2 indices", "a[0]"),
+        (": School * Pupil", "a[0, 1, 2]", "Remove the index", "a[0, 1]"),
+        ("", "a[0]", "Remove the index", "a"),
+        ("", "a[0, 1]", "Remove the index", "a"),
+    ],
+)
+def test_indices_that_are_too_many_are_removed(given: str, value: str, title: str, mended: str) -> None:
+    text = (
+        "object School : FinSet 8\nobject Pupil : FinSet 9\nprogram p : School -> Real 1\n"
+        f"    sample a {given} <- Normal(0.0, 1.0)\n    let b = {value}\n    return b\nexport p\n"
+    )
+    [found] = [one for one in Analyzer(text).snapshot().diagnostics() if one.code.name == "index-mismatch"]
+    [fix] = actions_of(found)
+    assert (fix.title, fix.preferred) == (title, True)
+    assert applied(text, fix.edits).splitlines()[4] == f"    let b = {mended}"

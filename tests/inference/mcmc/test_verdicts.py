@@ -13,6 +13,7 @@ from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.diagnostics.thresholds import good_k
 from qvr_core.inference.mcmc import MCMCResult, joined
+from qvr_core.inference.mcmc.warnings import energy_warnings, mixing_warnings
 from qvr_core.runs.figures.fit_checks import Source, fit_checks
 from qvr_core.runs.record.config import RunConfig
 from tests.inference import posteriors
@@ -41,6 +42,30 @@ def test_chains_that_disagree_and_draws_that_hang_together_are_reported_once() -
         walk[:, at] = 0.9 * walk[:, at - 1] + torch.randn(4)
     (warning,) = drawn({"mu": good, "slow": walk}).warnings
     assert "of `slow`" in warning and "more draws" in warning
+
+
+def test_energies_that_hardly_move_are_told_with_what_to_do() -> None:
+    torch.manual_seed(0)
+    slow = torch.linspace(0.0, 1.0, 200).repeat(4, 1)
+    (warning,) = energy_warnings(slow)
+    assert warning.startswith("E-BFMI is low: ") and "(below 0.3); the tails are heavier" in warning
+    assert "more warm-up, or write scales `[noncentred]`" in warning
+    assert energy_warnings(torch.randn(4, 200)) == [] == energy_warnings(None)
+
+
+def test_of_many_numbers_evenly_spread_ones_are_looked_at_under_their_own_names() -> None:
+    torch.manual_seed(0)
+    draws = torch.randn(4, 200, 6)
+    for at, told in ((4, ["x[4]"]), (3, [])):
+        apart = draws.clone()
+        apart[1, :, at] += 3.0
+        warnings = mixing_warnings({"x": apart}, diagnosed=draws.numel() // 2)
+        assert [one.partition("R-hat of `")[2].partition("`")[0] for one in warnings] == told
+    absent = draws.clone()
+    absent[1, :, 4] += 3.0
+    absent[:, :, 1:3] = torch.nan
+    (warning,) = mixing_warnings({"x": absent})
+    assert "`x[4]`" in warning and "more are like it" not in warning
 
 
 def test_divergences_of_all_chains_are_one_line() -> None:
