@@ -57,6 +57,11 @@ def _unchanged(op: str, args: Sequence[Array], shape: Shape) -> Array | None:
         return args[0]
     if op == "neg" and args[0].op == "neg":
         return args[0].args[0]
+    if op == "log":
+        # of a scale that is the exponential of what a chain moves
+        source = args[0].args[0] if args[0].op == "reshape" else args[0]
+        if source.op == "exp":
+            return reshape(source.args[0], args[0].shape)
     if op in _NEUTRAL and not all(arg.op == "constant" for arg in args):
         left, right = args
         before, after = _NEUTRAL[op]

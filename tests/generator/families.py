@@ -59,16 +59,21 @@ class Family:
         return self.name if self.placed else f"{self.name}/{self.parameters[-1][0]}"
 
 
+def _on(inside: Callable[[float], bool], middle: float, density: Callable[..., float]) -> Callable[..., float]:
+    """−∞ elsewhere; of parameters that have no density anywhere an error all the same."""
+    return lambda x, *p: density(x, *p) if inside(x) else -INF if density(middle, *p) < INF else math.nan
+
+
 def _positive(density: Callable[..., float]) -> Callable[..., float]:
-    return lambda x, *p: density(x, *p) if x > 0.0 else -INF
+    return _on(lambda x: x > 0.0, 1.0, density)
 
 
 def _unit(density: Callable[..., float]) -> Callable[..., float]:
-    return lambda x, *p: density(x, *p) if 0.0 < x < 1.0 else -INF
+    return _on(lambda x: 0.0 < x < 1.0, 0.5, density)
 
 
 def _count(density: Callable[..., float]) -> Callable[..., float]:
-    return lambda x, *p: density(x, *p) if x >= 0.0 and x == math.floor(x) else -INF
+    return _on(lambda x: x >= 0.0 and x == math.floor(x), 0.0, density)
 
 
 # ------------------------------------------------------------------ numbers

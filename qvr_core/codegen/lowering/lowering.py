@@ -55,6 +55,8 @@ class Lowering:
     """One graph: the nodes that its outputs need, in order."""
 
     def __init__(self, value: Array, gradient: Array) -> None:
+        while gradient.op == "reshape":  # its numbers are written in a row, whatever its shape
+            gradient = gradient.args[0]
         self.outputs = value, gradient
         self.nodes = _needed(self.outputs)
         self.uses = Counter(arg.number for node in self.nodes for arg in node.args)
@@ -71,8 +73,9 @@ class Lowering:
         """Loops that give the value and fill the gradient.  Raises `NoLoops`."""
         for node in self.nodes:
             self.lower(node)
-        value, gradient = (self.read(output) for output in self.outputs)
+        value, gradient = self.read(self.outputs[0]), self.raw(self.outputs[1])
         total = self.stored(value).at((Linear(),) * len(value.shape))
+        # pieces go to their places at once: a copy of what was just stored waits for the stores
         self.stored(gradient, Buffer("g", gradient.numel))
         return Program(self.plan, total, self.reals, self.wholes, gradient.numel, self.real_buffer, self.whole_buffer)
 

@@ -154,8 +154,15 @@ class RuntimeFamily:
         narrow = (gap > -1e-6) & (upper > lower)
         left, right = (arrays.where(narrow, end.double(), end_of) for end, end_of in ((lower, 0.0), (upper, 1.0)))
         inside = arrays.where(narrow, 0.5 * (left + right), _middle(*self._ends(parameters), False))
-        density = self.log_prob(inside, *(parameter.double() for parameter in parameters))
-        return arrays.where(narrow, density + (right - left).log(), mass)
+        own = self.moving(narrow, tuple(parameter.double() for parameter in parameters))
+        return arrays.where(narrow, self.log_prob(inside, *own) + (right - left).log(), mass)
+
+    def moving(self, counted: Tensor, parameters: Params) -> Params:
+        """Location and scale without a gradient where a density is not `counted`: where it overflows there it has none,
+        and 0 times that is no number.  The parameters of other families as they are."""
+        if self.standardised is None:
+            return parameters
+        return tuple(arrays.where(counted, one, one.detach()) for one in parameters)
 
     def _ends(self, parameters: Params) -> tuple[Tensor, Tensor]:
         """The least and the greatest value."""

@@ -52,16 +52,21 @@ class Limits:
         """Log densities, elementwise; −∞ for a value outside the bounds."""
         self._check(value, given)
         family, low, high = self.family, given.get("truncate_lower"), given.get("truncate_upper")
-        density = family.log_prob(value, *parameters)
+        known: list[tuple[Tensor, Tensor]] = []
         if "right_censored" in given:
-            known = log_mass(family, open_end(family, value), high, parameters)
-            density = arrays.where(given["right_censored"] != 0, known, density)
+            known.append((given["right_censored"] != 0, log_mass(family, open_end(family, value), high, parameters)))
         if "left_censored" in given:
-            known = log_mass(family, None if low is None else open_end(family, low), value, parameters)
-            density = arrays.where(given["left_censored"] != 0, known, density)
+            start = None if low is None else open_end(family, low)
+            known.append((given["left_censored"] != 0, log_mass(family, start, value, parameters)))
         if (end := given.get("interval")) is not None:
             top = end if high is None else arrays.minimum(end, high.to(end.dtype))
-            density = arrays.where(end == value, density, log_mass(family, value, top, parameters))
+            known.append((end != value, log_mass(family, value, top, parameters)))
+        exact = parameters
+        for limited, _ in known:
+            exact = family.moving(~limited, exact)
+        density = family.log_prob(value, *exact)
+        for limited, mass in known:
+            density = arrays.where(limited, mass, density)
         return between(density, family, value, low, high, parameters)
 
     def draw(self, noise: Tensor, parameters: Params, given: Given) -> Tensor:

@@ -297,6 +297,26 @@ export p
     assert slope.item() == pytest.approx(4 * st.norm.pdf(-0.5) / st.norm.sf(-0.5), rel=1e-9)
 
 
+@pytest.mark.parametrize("end", [math.inf, 0.99])
+def test_what_overflows_and_does_not_count_leaves_the_slope(end):
+    """P(Y > −0.12) of a Gumbel whose scale is small is 1, though its density at −0.12 is e^(−e^874)."""
+    text = """object Row : FinSet 1
+program p : Row -> Real 1
+    sample scale <- HalfNormal(1.0)
+    observe y : Row <- Gumbel(1.94, scale) [interval=b]
+    return scale
+export p
+"""
+    scale = torch.tensor(20.6**-2, dtype=torch.float64, requires_grad=True)
+    values = {"scale": scale, "y": torch.tensor([-0.12]), "b": torch.tensor([end], dtype=torch.float64)}
+    found = trace(dsl.loads(text).p, None, values).sites["y"].log_prob.sum()
+    (slope,) = torch.autograd.grad(found, scale)
+    with np.errstate(all="ignore"):
+        expected = 0.0 if end == math.inf else -math.exp(0.95 / scale.item())
+    assert found.item() == pytest.approx(expected, rel=1e-9)
+    assert slope.item() == pytest.approx(0.0 if end == math.inf else -expected * 0.95 / scale.item() ** 2, rel=1e-9)
+
+
 def test_inside_marginalize():
     """A cure model: a part never dies, the others' times are Weibull; everyone who has not died is censored."""
     text = """object Row : FinSet 4
