@@ -101,6 +101,8 @@ def _values(need: Need, rows: int, length: int) -> Tensor:
         shape = tuple(axis.size or rows for axis in need.axes)
     if need.purpose is not None and need.purpose[0] in _LIMITS:
         return _LIMITS[need.purpose[0]](math.prod(shape)).reshape(shape)
+    if need.purpose is not None and need.purpose[0] == "times":
+        return arrays.arange(1.0, shape[-1] + 1.0).expand(shape).clone()  # they ascend
     if need.sequence:
         shape = (*shape, length)
     if need.kind == "finite":

@@ -70,7 +70,7 @@ def test_a_frame_holds_what_is_drawn_for_each_element_and_nothing_else() -> None
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PROGRAMS = sorted([*EXAMPLES.glob("statistics/*.qvr"), *EXAMPLES.glob("analyses/*.qvr")])
+PROGRAMS = sorted([*EXAMPLES.glob("statistics/?*.qvr"), *EXAMPLES.glob("analyses/?*.qvr")])
 Edges = tuple[float, float, float, float]
 
 
