@@ -108,7 +108,7 @@ class Given:
     def _largest(self) -> int:
         """Elements of the largest let with indices."""
         lets = (step.indexed for step in all_steps(self.program.program.steps) if isinstance(step, LetModel))
-        return max((math.prod(size_of(index.space) for index in one.indices) for one in lets if one), default=1)
+        return max([1, *(math.prod(size_of(index.space) for index in one.indices) for one in lets if one)])
 
     @cached_property
     def known(self) -> Mapping[str, Any]:

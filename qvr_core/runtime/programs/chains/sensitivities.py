@@ -174,7 +174,9 @@ def solution(
     # begin and length of the first interval move with the start: the one by 1, the other by −1
     moving = None if unknowns.start is None else g.reshape(p("real", p("eq", place, zero)), start.shape)
     before = (old_rows, old_slopes)
-    new_rows, new_slopes = (_settled if stiff else _carried)(unknowns, method, here, trial, length, before, moving)
+    new_rows, new_slopes = (_carried_implicitly if stiff else _carried)(
+        unknowns, method, here, trial, length, before, moving
+    )
 
     moved_to: Any = moved(here, trial, length, control)
     then, arrived = moved_to
@@ -239,7 +241,7 @@ def _carried(
     return new, staged[-1]
 
 
-def _settled(
+def _carried_implicitly(
     unknowns: Unknowns,
     method: Implicit,
     here: Any,
