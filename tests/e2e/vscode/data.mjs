@@ -107,7 +107,7 @@ try {
     const jobs = () => folders().flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith("-lakes")).map((name) => path.join(folder, name, "job.json"))); // prettier-ignore
     const [job] = await eventually("its run", async () => (jobs().some(existsSync) ? jobs() : undefined), 120_000);
     assert.match(JSON.parse(readFileSync(job, "utf8")).config.data, /^csv:.*lakes\.csv$/);
-    assert.equal(await page.locator(".quick-input-widget:visible").count(), 0);
+    await eventually("no question is open", async () => (await page.locator(".quick-input-widget:visible").count()) === 0);
   });
 
   assert.deepEqual(session.violations, []);

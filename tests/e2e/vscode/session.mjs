@@ -100,9 +100,14 @@ export class Session {
     return path.join(this.folder, name);
   }
 
+  /** Open a file of the explorer, whose rows may be drawn anew between the two clicks: then once more. */
   async open(name) {
-    await this.page.getByRole("treeitem", { name }).first().dblclick();
-    await this.page.locator(`.tab.active[data-resource-name="${name}"]`).first().waitFor({ timeout: 20_000 });
+    const tab = this.page.locator(`.tab.active[data-resource-name="${name}"]`).first();
+    await eventually(`the tab of ${name}`, async () => {
+      await this.page.getByRole("treeitem", { name }).first().dblclick({ timeout: 10_000 });
+      await tab.waitFor({ timeout: 10_000 });
+      return true;
+    });
     await this.page.locator(".editor-instance .view-line").first().waitFor();
   }
 
@@ -124,9 +129,13 @@ export class Session {
     await this.page.keyboard.press("Enter");
   }
 
-  /** Press a key until the quick input opens: a webview that has just gone away swallows the first press. */
+  /**
+   * Press a key until the quick input opens: a webview that has just gone away swallows the first press. One that has
+   * the focus hands presses on late, so that a second would open the input again after it was answered: it loses it.
+   */
   async summon(key) {
     const input = this.page.locator(".quick-input-widget:visible input").first();
+    await this.page.evaluate(() => document.activeElement instanceof HTMLIFrameElement && document.activeElement.blur());
     await eventually(`the quick input after ${key}`, async () => {
       if (!(await input.isVisible())) {
         await this.page.keyboard.press(key);
