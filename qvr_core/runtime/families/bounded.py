@@ -6,7 +6,7 @@ import math
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays, special
 from qvr_core.arrays.engine import functional as F
-from qvr_core.runtime.families.cumulative.incomplete import beta_tails
+from qvr_core.runtime.families.cumulative.incomplete import small_beta_tails
 from qvr_core.runtime.families.cumulative.tails import Tails, from_smaller, log1mexp, upper_first
 from qvr_core.runtime.families.densities import clamped_unit, inside, open_unit
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -85,7 +85,7 @@ BETA = RuntimeFamily(
     ),
     beta_log_prob,
     draw=beta_draw,
-    tails=lambda value, a, b: beta_tails(a, b, value.log(), arrays.log1p(-value)),
+    tails=lambda value, a, b: small_beta_tails(a, b, value.log(), arrays.log1p(-value)),
     mean=lambda a, b: a / (a + b),
 )
 

@@ -316,3 +316,16 @@ def test_between_two_components_of_a_mixture():
         counted = sum(0.7 * st.poisson(50.0).pmf(k) for k in range(low + 1, high + 1)) + (0.3 if low < 0 else 0.0)
         made = zeros.log_between(*given(float(low), float(high), math.log(0.3 / 0.7), 50.0, math.log(50.0))).item()
         assert made == pytest.approx(math.log(counted), rel=1e-12)
+
+
+@pytest.mark.parametrize("few", [5e-11, 1e-8, 9e-6, 2e-5])
+@pytest.mark.parametrize("many", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("x", [1e-8, 0.1, 0.3])
+def test_a_beta_of_a_shape_near_zero_keeps_the_digits_of_what_is_left(few, many, x):
+    left = scipy.special.betaincc(few, many, x)
+    lower, upper = RUNTIME_FAMILIES["Beta"].tails(*(torch.tensor(part, dtype=torch.float64) for part in (x, few, many)))
+    assert float(upper) == pytest.approx(math.log(left), rel=1e-9)
+    assert float(lower) == pytest.approx(math.log1p(-left), rel=1e-8)
+    mirrored = (torch.tensor(part, dtype=torch.float64) for part in (1.0 - x, many, few))
+    lower, upper = RUNTIME_FAMILIES["Beta"].tails(*mirrored)
+    assert float(lower) == pytest.approx(math.log(scipy.special.betaincc(few, many, 1.0 - (1.0 - x))), rel=1e-8)

@@ -7,6 +7,7 @@ every derivative, to the accuracy of the rule (about 1e-13).  All of it is doubl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -14,6 +15,8 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp
 
 _STEP, _FIRST, _LAST = 0.18, -4.0, 5.6
+_SMALL = 1e-5
+"""Of a shape, beside 1 and the other shape of a Beta: 1 − Iₓ loses ten digits to the difference, and a series none."""
 
 
 @cache
@@ -78,18 +81,55 @@ def log_beta_ratio(a: Tensor, b: Tensor, x: Tensor, log_y: Tensor) -> Tensor:
     x^(a+1) y^(b−1) / B(a + 1, b) · ∫ e^(−(a+1) s) ((1 − x e^(−s)) / y)^(b − 1) ds.
     """
     odds = x / log_y.exp()
+    # B(a + 1, b) = B(a, b) a / (a + b)
+    rest = (a + b) * odds * _log_integral(*_beta_integrand(a, b, odds)).exp()
+    # log (a B(a, b)): of a small a, log a and log B(a, b) are large and nearly opposite
+    log_beta = arrays.lgamma(a + 1.0) + (arrays.lgamma(b) - arrays.lgamma(a + b))
+    return b * log_y - log_beta + arrays.log1p(rest)
+
+
+def _beta_integrand(a: Tensor, b: Tensor, odds: Tensor) -> tuple[Callable[[Tensor], Tensor], Tensor, Tensor]:
+    """log of e^(−(a+1) s) ((1 − x e^(−s)) / y)^(b − 1), odds = x / y, with its fall and its bend at 0."""
 
     def integrand(s: Tensor) -> Tensor:
         # (1 − x e^(−s)) / y = 1 + (1 − e^(−s)) x / y
         grown = arrays.log1p(odds.unsqueeze(-1) * -arrays.expm1(-s))
         return -(a + 1.0).unsqueeze(-1) * s + (b - 1.0).unsqueeze(-1) * grown
 
-    slope, curvature = a + 1.0 - (b - 1.0) * odds, (b - 1.0).clamp(min=0.0) * odds * (1.0 + odds)
-    # B(a + 1, b) = B(a, b) a / (a + b)
-    rest = (a + b) * odds * _log_integral(integrand, slope, curvature).exp()
-    # log (a B(a, b)): of a small a, log a and log B(a, b) are large and nearly opposite
-    log_beta = arrays.lgamma(a + 1.0) + (arrays.lgamma(b) - arrays.lgamma(a + b))
-    return b * log_y - log_beta + arrays.log1p(rest)
+    return integrand, a + 1.0 - (b - 1.0) * odds, (b - 1.0).clamp(min=0.0) * odds * (1.0 + odds)
+
+
+def small_beta_tails(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tails:
+    """`beta_tails` at twice the work, also where a or b is nearly 0 beside the other and beside 1.  Nearly all the
+    mass is then at one end; what is left, in proportion to the shape, is no difference to 1 that has digits."""
+    a, b, log_x, log_y = arrays.broadcast_tensors(a.double(), b.double(), log_x.double(), log_y.double())
+    lower, upper = beta_tails(a, b, log_x, log_y)
+    swapped = b < a
+    shape, other = arrays.where(swapped, b, a), arrays.where(swapped, a, b)
+    log_x, log_y = arrays.where(swapped, log_y, log_x), arrays.where(swapped, log_x, log_y)
+    small = (shape < _SMALL * other.clamp(max=1.0)) & (log_x.exp() <= (shape + 1.0) / (shape + other + 2.0))
+    # elsewhere the formula sees numbers of its own
+    shape, other = arrays.where(small, shape, _SMALL), arrays.where(small, other, 1.0)
+    log_x, log_y = arrays.where(small, log_x, -1.0), arrays.where(small, log_y, math.log1p(-math.exp(-1.0)))
+    rest = _log_rest(shape, other, log_x, log_y)
+    nearly_all = log1mexp(rest)
+    return (
+        arrays.where(small, arrays.where(swapped, rest, nearly_all), lower),
+        arrays.where(small, arrays.where(swapped, nearly_all, rest), upper),
+    )
+
+
+def _log_rest(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tensor:
+    """log(1 − Iₓ(a, b)) of a small a: log Iₓ is 0 at a = 0, so that it is a times its slope half way, but for some
+    a²/24 of it."""
+    half, odds = 0.5 * a, (log_x - log_y).exp()
+    integrand, fall, bend = _beta_integrand(half, b, odds)
+    integral = _log_integral(integrand, fall, bend).exp()
+    moment = _log_integral(lambda s: integrand(s) + s.log(), fall, bend).exp()
+    # of log Iₓ as `log_beta_ratio` has it
+    slope = odds * (integral - (half + b) * moment) / (1.0 + (half + b) * odds * integral)
+    slope = slope + log_x + (half + b).digamma() - (half + 1.0).digamma()
+    return arrays.log(-arrays.expm1(a * slope))
 
 
 def _sided(upper: Tensor, smaller: Tensor) -> Tails:
