@@ -53,3 +53,45 @@ def test_a_set_that_only_another_program_speaks_of_needs_no_data(tmp_path: Path)
     with pytest.raises(DataProblem, match="Third"):
         unsaid = text.replace("    sample b", "    sample c : Third <- Normal(0.0, 1.0)\n    sample b", 1)
         prepare(make_job(tmp_path, unsaid, "one", algorithm="nuts", data="csv:d.csv"), analyse(unsaid))
+
+
+CALLED_LIKE_ITS_SET = """
+object Day : {days}
+program p : Day -> Day
+    data day, rain : Day
+    observe rain : Day <- Normal(day, 1.0)
+    return rain
+"""
+
+
+@pytest.mark.parametrize(
+    ("days", "cells", "rain"),
+    [
+        ("FinSet 4", [1, 2, 3, 4], [0.0, 1.0, 2.0, 3.0]),
+        ("FinSet 4", [9, 9, 2, 3], [0.0, 1.0, 2.0, 3.0]),
+        ("FinSet 4", [0.5, 1, 2, 3], [0.0, 1.0, 2.0, 3.0]),
+        ("FinSet _", [1, 0.5, 2, 3], [0.0, 1.0, 2.0, 3.0]),
+        ("{mon, tue, wed, thu}", [4, 2, 3, 1], [0.0, 1.0, 2.0, 3.0]),
+        ("FinSet 4", [3, 0, 1, 2], [1.0, 2.0, 3.0, 0.0]),  # its positions
+        ("FinSet _", [7, 2, 3, 4], [1.0, 2.0, 3.0, 0.0]),  # its labels
+    ],
+)
+def test_a_column_called_like_its_set_is_numbers_where_it_names_nothing(
+    days: str, cells: list[float], rain: list[float]
+) -> None:
+    table = pandas.DataFrame({"day": cells, "rain": [0.0, 1.0, 2.0, 3.0]})
+    values, _ = given(CALLED_LIKE_ITS_SET.format(days=days), table)
+    assert values["rain"] == rain
+    assert values["day"] == [cells[int(at)] for at in rain]
+
+
+@pytest.mark.parametrize(
+    ("days", "cells", "said"),
+    [
+        ("FinSet _", [1, 2, 2, 3], "row 2 is about Day 2 already .*Keep one of them. If the rows are the elements"),
+        ("FinSet 4", [4, 3, 2, 1], "`4` is not in `Day`: 0 to 3 .*from 1, say `one_based.* call the set otherwise"),
+    ],
+)
+def test_a_column_that_may_be_numbers_or_names_is_refused_with_both(days: str, cells: list[int], said: str) -> None:
+    with pytest.raises(DataProblem, match=said):
+        given(CALLED_LIKE_ITS_SET.format(days=days), pandas.DataFrame({"day": cells, "rain": [0.0, 1.0, 2.0, 3.0]}))

@@ -67,7 +67,7 @@ def _from_table(
         raise DataProblem(message, path=table.path, site=need.name, remedy="List one column for each element")
     offsets = _offsets(need, table, across, layout)
     if across and layout.finest(need):
-        _check_once(need, table, offsets, across)
+        _check_once(need, table, offsets, across, layout)
     per_row = _widths(need, columns, table)
     shape = (*(axis.size for axis in axes), *per_row)
     inner = prod((*per_row, axes[-1].size) if columns.spread == "axis" else per_row)
@@ -98,13 +98,16 @@ def _from_table(
     return Filled(need, shape, flat, count)
 
 
-def _check_once(need: Need, table: Table, offsets: Sequence[int], across: Sequence[Elements]) -> None:
+def _check_once(need: Need, table: Table, offsets: Sequence[int], across: Sequence[Elements], layout: Layout) -> None:
     """Two rows for a cell, whether they say the same or not."""
     seen: dict[int, int] = {}
     for row, offset in enumerate(offsets, 1):
         if offset in seen:
             message = f"row {seen[offset]} is about {cell_words(offset, across)} already"
-            raise DataProblem(message, path=table.path, row=row, site=need.name, remedy="Keep one of them")
+            key, name = layout.key(need), across[0].name
+            column = layout.index_column(key, name) if len(across) == 1 else None
+            remedy = f"Keep one of them{layout.or_rows(column, name)}"
+            raise DataProblem(message, path=table.path, row=row, site=need.name, remedy=remedy)
         seen[offset] = row
 
 
@@ -179,16 +182,19 @@ def _places(
         remedy = f"Give a column `{axis.name}` that says each row's, or a file of its own: `--data {axis.name}=…`"
         raise DataProblem(message, path=table.path, site=need.name, remedy=remedy)
     del at, across
-    return [_place(need, table, column, row, cell, axis) for row, cell in enumerate(table.columns[column], 1)]
+    either = layout.or_rows(column, axis.name)
+    if either and axis.labels is None:
+        either = f", or, where they count from 1, say `one_based = true` in qvr.toml{either}"
+    return [_place(need, table, column, row, cell, axis, either) for row, cell in enumerate(table.columns[column], 1)]
 
 
-def _place(need: Need, table: Table, column: str, row: int, cell: Any, axis: Elements) -> int:
+def _place(need: Need, table: Table, column: str, row: int, cell: Any, axis: Elements, either: str) -> int:
     place = None if missing(cell) else axis.place(cell)
     if place is None:
         listed = f", which {axis.source} lists" if axis.source and axis.labels is not None else ""
         shown = "the label is missing" if missing(cell) else f"`{cell}` is not in `{axis.name}`{listed}: {axis.wanted}"
         remedy = "Fill it in" if missing(cell) else f"Correct it, or add the element{' there' if listed else ''}"
-        raise DataProblem(shown, path=table.path, column=column, row=row, site=need.name, remedy=remedy)
+        raise DataProblem(shown, path=table.path, column=column, row=row, site=need.name, remedy=remedy + either)
     return place
 
 

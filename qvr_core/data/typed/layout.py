@@ -9,6 +9,7 @@ from functools import cached_property
 from qvr_core.data.column_names import nearest, plainly, renaming
 from qvr_core.data.needs import Axis, Need
 from qvr_core.data.problems import DataProblem, NoColumn
+from qvr_core.data.typed.labels import missing, whole, word
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 
 MAIN = ""
@@ -30,6 +31,7 @@ class Layout:
     def __init__(self, needs: Sequence[Need], sources: Sources) -> None:
         self.needs = [need for need in needs if need.axes is not None]
         self.sources = sources
+        self._numbers: dict[tuple[str, str], bool] = {}
 
     def key(self, need: Need) -> str:
         """The source of a need, by its key in `Sources.named`; `MAIN` for the main one."""
@@ -119,7 +121,57 @@ class Layout:
         if isinstance(renamed, str):
             return renamed if renamed in source.columns else None
         same = next((column for column in source.columns if plainly(column) == plainly(name)), None)
+        if same is not None:
+            if (key, name) not in self._numbers:
+                self._numbers[key, name] = self._only_numbers(key, source, same, name)
+            if self._numbers[key, name]:
+                return None
         return same if same is not None else next(self._holding(source, name), None)
+
+    def or_rows(self, column: str | None, name: str) -> str:
+        """What else a user may do where the column that names a set's elements is read as numbers too; else nothing."""
+        need = self._own_numbers(column, name) if column is not None else None
+        if need is None:
+            return ""
+        return (
+            f". If the rows are the elements of `{name}` and `{need.name}` is only a number of each, call the set "
+            f"otherwise than the column: `object {name}Row`"
+        )
+
+    def _own_numbers(self, column: str, name: str) -> Need | None:
+        """The data name that takes as numbers over the set `name` a column which is called like that set."""
+        for need in self.needs:
+            over = len(need.axes or ()) == 1 and (need.axes or ())[0].name == name
+            if over and need.values is None and not need.element and self.sources.column(need.name) == column:
+                return need
+        return None
+
+    def _only_numbers(self, key: str, table: Table, column: str, name: str) -> bool:
+        """Whether a column called like a set is a data name's numbers and cannot name the elements, which the rows are.
+
+        `data day : Day` of a column `day`: whole numbers that differ name the days of an open set too (the values
+        are the same then), and so do the positions of a set of declared size.  Fractions name nothing, nor do days 1
+        to 14 in a set of 14, whose positions count from 0; where those stand in another order than the rows, counting
+        from 1 would be another reading, so the column stays an index and is refused with both.
+        """
+        need = self._own_numbers(column, name)
+        beside = [one for one in self.needs if self.key(one) == key]
+        if need is None or any({axis.name for axis in self.across(one)} != {name} for one in beside):
+            return False
+        (axis,) = need.axes or ()
+        cells = table.columns[column]
+        if axis.labels is not None:
+            return not any(word(cell) in axis.labels for cell in cells)
+        numbers = [None if missing(cell) else whole(cell) for cell in cells]
+        if axis.size is None:
+            return any(number is None and not missing(cell) and not isinstance(cell, str)
+                       for number, cell in zip(numbers, cells, strict=True))  # fmt: skip
+        found = [number for number in numbers if number is not None]
+        if len(set(found)) < len(cells) or not found:
+            return True
+        ordered = sorted(found)
+        counted = ordered[-1] - ordered[0] == len(ordered) - 1 and ordered[0] in (0, 1)
+        return not counted or (found == ordered and ordered[0] != self.sources.first)
 
     def _holding(self, table: Table, name: str) -> Iterator[str]:
         """Columns of data names whose values are elements of the set, and that do not run over it themselves."""

@@ -68,16 +68,18 @@ class Sets:
         column = self.layout.index_column(key, name)
         if column is None:
             return Elements(name, table.rows, None, self.layout.sources.first, table.path)
+        either = self.layout.or_rows(column, name)
         seen: dict[str, int] = {}
         for row, cell in enumerate(table.columns[column], 1):
             label = word(cell)
             if label is None:
                 message = "the label is missing" if cell is None else f"{cell} is no label"
-                raise DataProblem(message, path=table.path, column=column, row=row, site=need.name, remedy="Fill it in")
+                raise DataProblem(message, path=table.path, column=column, row=row, site=need.name,
+                                  remedy="Fill it in" + either)  # fmt: skip
             if label in seen:
                 message = f"`{label}` stands in row {seen[label]} already, and each row is an element of `{name}`"
                 raise DataProblem(message, path=table.path, column=column, row=row, site=need.name,
-                                  remedy="Keep one of the rows")  # fmt: skip
+                                  remedy="Keep one of the rows" + either)  # fmt: skip
             seen[label] = row
         return Elements(name, len(seen), in_order(seen), source=table.path)
 
