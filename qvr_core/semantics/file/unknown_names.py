@@ -114,7 +114,7 @@ class UnknownNames:
 
     def _near(self, unknown: UnknownName) -> str | None:
         families = unknown.wanted == "arrow or family"
-        local = likely_family(unknown.name) if families else closest(unknown.name, unknown.candidates)
+        local = (likely_family if families else closest)(unknown.name, unknown.candidates)
         if local is not None:
             return local
         kind = unknown.wanted if unknown.wanted in _KINDS else "arrow"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.spelling import closest
@@ -99,11 +99,12 @@ _FOREIGN = {
 }
 
 
-def likely_family(name: str) -> str | None:
-    """The family that was probably meant, with the same parameters in the same order; or None."""
-    if foreign_family(name) is not None:
+def likely_family(name: str, families: Iterable[str] = FAMILIES) -> str | None:
+    """The family, of those that may stand there, that was probably meant, with the same parameters in the same order;
+    or None."""
+    if foreign_family(name) is not None and _folded(name) not in map(_folded, families):
         return None
-    return _ELSEWHERE.get(_folded(name)) or closest(name, FAMILIES)
+    return _ELSEWHERE.get(_folded(name)) or closest(name, families)
 
 
 def foreign_family(name: str) -> Foreign | None:

@@ -18,6 +18,7 @@ from qvr_core.semantics.arrows.uncounted import refuse_terms
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.language.gates import GATED
+from qvr_core.semantics.language.mixtures import MIXTURE
 from qvr_core.semantics.programs.families.gates import is_gate
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.scope.families import family_named
@@ -39,7 +40,7 @@ from qvr_core.semantics.types.program_codes import (
 from qvr_core.semantics.types.spaces import Dim, Finite, Named, Seq, Space, Unknown, factors_of, product
 from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.immutable import immutable
-from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ParenArith, Variable
+from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, ParenArith, Variable
 from qvr_core.syntax.tree.arrows import ArrowCall, ArrowExpr, TensorExpr
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.steps import Draw
@@ -156,18 +157,29 @@ def _arrow(draw: Draw, site: str, ctx: StepContext) -> tuple[Arrow, list[Arith]]
     if entry is None:
         _unknown(draw, ctx)
         for tree in trees:
-            check_arith(tree, ctx)
+            for part in _family_arguments(tree, ctx) or (tree,):
+                check_arith(part, ctx)
         return damaged(ctx.scope.origin(draw.name.span)), []
     return arrow_of(draw.name, ctx.scope), trees
 
 
+def _family_arguments(tree: Arith, ctx: StepContext) -> tuple[Arith, ...]:
+    """The arguments of a family that stands among those of a misspelt `Hurdle` or `Mixture`."""
+    while isinstance(tree, ParenArith):
+        tree = tree.inner
+    if not isinstance(tree, ArithCall) or family_named(tree.func.text, ctx.scope) is None:
+        return ()
+    return tuple(arg.value for arg in tree.args)
+
+
 def _unknown(draw: Draw, ctx: StepContext) -> None:
     binding = ctx.find(draw.name.text)
-    foreign = foreign_family(draw.name.text) if binding is None else None
+    of_families = any(_family_arguments(arg.value, ctx) for arg in draw.args or ())
+    foreign = foreign_family(draw.name.text) if binding is None and not of_families else None
     if foreign is not None:
         _foreign(foreign, draw, ctx)
     elif binding is None:
-        ctx.scope.unknown(draw.name, "arrow or family", (*FAMILIES, *GATED))
+        ctx.scope.unknown(draw.name, "arrow or family", (*FAMILIES, *GATED, MIXTURE))
     else:
         message = f"`{draw.name.text}` is a value, not an arrow or a family"
         related = (Related(f"`{draw.name.text}` is bound here", binding.origin),)
