@@ -5,6 +5,10 @@ See docs/reference.md#finite-sets-and-real-spaces.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+from math import prod
+from operator import mul
 from typing import Literal
 
 from qvr_core.semantics.types.spaces import (
@@ -139,10 +143,37 @@ def _run_problem(given: _Run, wanted: _Run) -> str | None:
             return f"a {left.kind} is not a {right.kind}"
         return None if _inside(left, right) else f"entries may lie outside {interval(right)}"
     if isinstance(left, Real) and isinstance(right, Real):
-        return _bounds_problem(given.factors, wanted.factors)
+        alone = len(given.factors) == len(wanted.factors) == 1
+        return _bounds_problem(given.factors, wanted.factors) or (_axes_problem(left, right) if alone else None)
     if isinstance(left, Real) and isinstance(right, Constrained):
         return f"not every real vector is in a {right.kind}"
     return ""
+
+
+def _axes_problem(given: Real, wanted: Real) -> str | None:
+    """Why numbers in one shape are not those in another of the same width: an element keeps its place only where axes
+    that stand side by side are joined (`Real 8 14 14` as `Real 8 196` or `Real 1568`) or one is taken apart."""
+    left, right = _counts(given), _counts(wanted)
+    if left is None or right is None or prod(left) != prod(right):
+        return None
+    if _ends(left) <= _ends(right) or _ends(right) <= _ends(left):
+        return None
+    return (
+        "an element would stand at another place of other axes; one axis between them (`object Vector : "
+        f"Real {prod(left)}`, `identity(Vector)`) takes the numbers in their order"
+    )
+
+
+def _counts(space: Real) -> list[int] | None:
+    """The sizes of the axes with more than one element; None where one is not known."""
+    if any(isinstance(size, Linear) for size in space.shape):
+        return None
+    return [int(size) for size in space.shape if int(size) != 1]
+
+
+def _ends(sizes: Sequence[int]) -> set[int]:
+    """How many elements the first axes have together, for each number of axes."""
+    return set(accumulate(sizes, mul))
 
 
 def _bounds_problem(given: tuple[Space, ...], wanted: tuple[Space, ...]) -> str | None:
