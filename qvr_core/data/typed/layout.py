@@ -141,7 +141,7 @@ class Layout:
     def _own_numbers(self, column: str, name: str) -> Need | None:
         """The data name that takes as numbers over the set `name` a column which is called like that set."""
         for need in self.needs:
-            over = len(need.axes or ()) == 1 and (need.axes or ())[0].name == name
+            over = [axis.name for axis in need.axes or ()] == [name]
             if over and need.values is None and not need.element and self.sources.column(need.name) == column:
                 return need
         return None
@@ -158,7 +158,7 @@ class Layout:
         beside = [one for one in self.needs if self.key(one) == key]
         if need is None or any({axis.name for axis in self.across(one)} != {name} for one in beside):
             return False
-        (axis,) = need.axes or ()
+        axis = next(iter(need.axes or ()))
         cells = table.columns[column]
         if axis.labels is not None:
             return not any(word(cell) in axis.labels for cell in cells)

@@ -166,9 +166,8 @@ def _axes_problem(given: Real, wanted: Real) -> str | None:
 
 def _counts(space: Real) -> list[int] | None:
     """The sizes of the axes with more than one element; None where one is not known."""
-    if any(isinstance(size, Linear) for size in space.shape):
-        return None
-    return [int(size) for size in space.shape if int(size) != 1]
+    known = [int(size) for size in space.shape if not isinstance(size, Linear)]
+    return [size for size in known if size != 1] if len(known) == len(space.shape) else None
 
 
 def _ends(sizes: Sequence[int]) -> set[int]:
