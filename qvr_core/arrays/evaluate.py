@@ -177,7 +177,8 @@ def _inverse(x: Numbers) -> Numbers:
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        return np.full(x.shape, np.nan)
+        # of a stack only those that have none
+        return np.stack([_inverse(each) for each in x]) if x.ndim > 2 else np.full(x.shape, np.nan)
 
 
 def _loop(args: Sequence[Numbers], body: Body) -> Numbers:
@@ -277,7 +278,7 @@ _OPERATIONS: dict[str, Evaluated] = {
     "cholesky": lambda a, p, s: _matrices(a[0], _cholesky, s),
     "cholesky_failed": lambda a, p, s: _matrices(a[0], _failed, s),
     "solve_triangular": lambda a, p, s: _solve(a, p),
-    "inverse": lambda a, p, s: _matrices(a[0], _inverse, s),
+    "inverse": lambda a, p, s: _inverse(a[0]),
     "det": lambda a, p, s: np.linalg.det(a[0]),
     "slogdet": lambda a, p, s: np.linalg.slogdet(a[0])[1],
     "loop": lambda a, p, s: _loop(a, p[0]),

@@ -65,6 +65,7 @@ CASES: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
     "quantiles": lambda np, a: [np.quantile(a(REALS), a([0.1, 0.5]), axis=1), np.quantile(a(REALS), 0.3)],
     "factors": lambda np, a: [
         np.linalg.cholesky(a(SQUARE)), np.linalg.inv(a(SQUARE)), np.linalg.det(a(SQUARE)),
+        np.linalg.inv(a([SQUARE, SQUARE + SQUARE.T @ SQUARE])),
         *np.linalg.slogdet(a(-SQUARE)), np.linalg.solve(a(SQUARE), a([[1.0], [2.0], [3.0]])),
         np.linalg.eigh(a(SQUARE))[0], np.linalg.norm(a(SQUARE), axis=1, keepdims=True),
     ],

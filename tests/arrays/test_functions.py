@@ -14,6 +14,7 @@ from scipy import special
 from torch import Tensor
 
 from qvr_core.arrays import graph as g
+from qvr_core.arrays import operations
 from qvr_core.arrays.derivatives import gradient
 from qvr_core.arrays.eager import array
 from qvr_core.arrays.engine import new_graph
@@ -202,3 +203,11 @@ def test_operations_are_a_closed_list() -> None:
     assert computed <= evaluate._OPERATIONS.keys()
     assert computed == LOOPS.keys()
     assert computed - FLAT - RULES.keys() == {"trigamma"}, "a second derivative of lgamma is all that is asked for"
+
+
+def test_of_several_matrices_only_that_without_an_inverse_has_none() -> None:
+    graph = new_graph()
+    rows = np.array([[2.0, 0.0, 0.0, 4.0], [1.0, 2.0, 2.0, 4.0], [1.0, 1.0, 0.0, 1.0]])
+    found = evaluated(operations.inverse(operations.reshape(graph.position(12), (3, 2, 2)))[0], rows.ravel())
+    assert found[0].tolist() == [[0.5, 0.0], [0.0, 0.25]] and found[2].tolist() == [[1.0, -1.0], [0.0, 1.0]]
+    assert np.isnan(found[1]).all()

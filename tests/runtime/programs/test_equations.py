@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate as si
-import scipy.linalg as sl
 import scipy.stats as st
 import torch
 
@@ -42,13 +41,15 @@ def _predation(m: float) -> Any:
     def rate(_: float, z: Any) -> Any:
         return [z[0] * (m - 0.8 * z[1]), z[1] * (0.8 * z[0] - 1.0)]
 
-    return np.array([
-        si.solve_ivp(rate, (0.0, time), [1.0, 0.5], rtol=1e-11, atol=1e-12).y[:, -1] for time in WHEN
-    ])  # fmt: skip
+    times, places = np.unique(WHEN, return_inverse=True)
+    made = si.solve_ivp(rate, (0.0, times[-1]), [1.0, 0.5], "DOP853", times, rtol=1e-12, atol=1e-13)
+    return made.y.T[places]
 
 
 def _compartments(m: float) -> Any:
-    return np.array([sl.expm(time * np.array([[-m, 0.0], [m, -0.5]])) @ [1.0, 0.0] for time in WHEN])
+    """What leaves the first at the rate m, and the second at 1/2, is what a matrix exponential gives."""
+    first, second = np.exp(-m * WHEN), np.exp(-0.5 * WHEN)
+    return np.stack([first, m / (0.5 - m) * (first - second)], -1)
 
 
 # the step, the value by `m`
