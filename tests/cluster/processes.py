@@ -64,14 +64,18 @@ def killed(process: Process) -> None:
     process.wait(HANG)
 
 
+NO_NANNY = "--no-nanny"
+"""A worker is one process then, not a second one's child that would start it again: half of what its start takes."""
+
+
 @contextlib.contextmanager
-def started(folder: Path, workers: int = 2) -> Iterator[Started]:
-    """Inside, a scheduler and so many workers."""
+def started(folder: Path, workers: int = 2, *options: str) -> Iterator[Started]:
+    """Inside, a scheduler and so many workers with these options."""
     cluster = Started(folder)
     try:
         cluster.start_scheduler()
         for _ in range(workers):
-            cluster.start_worker()
+            cluster.start_worker(*options)
         yield cluster
     finally:
         cluster.end()

@@ -24,7 +24,7 @@ from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.protocol import Cancelled, Event, Failed, Finished, Job, Message, Progress
 from qvr_core.runs.record.protocol import Started as StartedEvent
 from qvr_core.runs.record.store import RunDirectory, RunStore
-from tests.cluster.processes import Started, killed, started, until
+from tests.cluster.processes import NO_NANNY, Started, killed, started, until
 from tests.patience import HANG
 from tests.runs.fit.killed_chains import conducted
 from tests.runs.jobs import start
@@ -64,9 +64,17 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return posterior(job)
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """For tests that leave all of it alive."""
+    with started(tmp_path_factory.mktemp("cluster"), workers=2) as found:
+        yield found
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Started]:
-    with started(tmp_path, workers=2) as found:
+def mortal(tmp_path: Path) -> Iterator[Started]:
+    """One of whose processes some are killed."""
+    with started(tmp_path, 2, NO_NANNY) as found:
         yield found
 
 
@@ -84,10 +92,10 @@ def at_slice(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], obj
 
 
 def test_a_worker_that_is_killed_changes_no_draw(
-    cluster: Started, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+    mortal: Started, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_slice(monkeypatch, 4, lambda: killed(cluster.workers[0]))
-    job = made(tmp_path, cluster=cluster.address)
+    at_slice(monkeypatch, 4, lambda: killed(mortal.workers[0]))
+    job = made(tmp_path, cluster=mortal.address)
     events = conducted(job)
     assert isinstance(events[-1], Finished), events[-1]
     assert posterior(job) == whole
@@ -97,18 +105,18 @@ def test_a_worker_that_is_killed_changes_no_draw(
 
 @pytest.mark.parametrize("elsewhere", ["none", "local[1]"])
 def test_a_run_whose_scheduler_is_lost_goes_on_elsewhere(
-    elsewhere: str, cluster: Started, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+    elsewhere: str, mortal: Started, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose() -> None:
-        assert cluster.scheduler is not None
-        killed(cluster.scheduler)
+        assert mortal.scheduler is not None
+        killed(mortal.scheduler)
 
     with monkeypatch.context() as patched:
         at_slice(patched, 5, lose)
-        job = made(tmp_path, cluster=cluster.address)
+        job = made(tmp_path, cluster=mortal.address)
         ending = conducted(job)[-1]
     assert isinstance(ending, Failed) and ending.code == "lost-cluster"
-    assert f"the scheduler {cluster.address} is gone" in ending.message
+    assert f"the scheduler {mortal.address} is gone" in ending.message
     assert ending.fixes[0].endswith(f"--resume {job.run_id} --cluster none")
     again = RunStore(tmp_path).resume(job.run_id)
     events = conducted(again.model_copy(update={"config": again.config.model_copy(update={"cluster": elsewhere})}))
@@ -168,11 +176,11 @@ async def test_cancel_reaches_all_and_leaves_no_task(cluster: Started, tmp_path:
 
     worker = await start(job, seen)
     await asyncio.wait_for(begun.wait(), HANG)
-    assert own_units(tmp_path)
+    assert own_units(cluster.folder)
     # the client itself lets no run live longer than 3 s after that
     ending = await worker.cancel()
     assert isinstance(ending, Cancelled) and ending.checkpoint is not None
-    assert not own_units(tmp_path)
+    assert not own_units(cluster.folder)
     with Client(cluster.address, set_as_default=False) as client:
         tasks: Any = client.run_on_scheduler(_tasks)
         until(lambda: not client.run_on_scheduler(_tasks))

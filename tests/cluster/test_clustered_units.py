@@ -20,7 +20,7 @@ from qvr_core.cli import app
 from qvr_core.runs.figures.refitted import Plan, Refits, read
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker import refits, replicates
-from tests.cluster.processes import Started, killed, session_of, started, until
+from tests.cluster.processes import NO_NANNY, Started, killed, session_of, started, until
 from tests.patience import HANG
 
 NORMAL = """\
@@ -121,7 +121,7 @@ def at_refit(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], obj
 
 def test_what_is_lost_changes_no_refit(fitted: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = told("cv", "last", "--folds", "6")
-    with started(tmp_path, workers=2) as own, monkeypatch.context() as patched:
+    with started(tmp_path, 2, NO_NANNY) as own, monkeypatch.context() as patched:
         at_refit(patched, 2, lambda: killed(own.workers[0]))
         assert told("cv", "last", "--folds", "6", "--again", "--cluster", own.address) == plain
         scheduler = own.scheduler

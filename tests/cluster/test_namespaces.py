@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.runs.record.protocol import Failed, Finished, Progress, parse_event
-from tests.cluster.processes import Started, killed
+from tests.cluster.processes import NO_NANNY, Started, killed
 from tests.cluster.test_clustered_chains import SCHOOLS
 from tests.patience import HANG
 
@@ -66,9 +66,9 @@ def test_chains_on_two_machines(machines: tuple[Machine, Machine], tmp_path: Pat
     cluster = Started(tmp_path, HERE, here.inside)
     try:
         cluster.start_scheduler()
-        cluster.start_worker(in_front=here.inside)
-        cluster.start_worker(in_front=there.inside)
-        second = cluster.start_worker(in_front=there.inside)
+        cluster.start_worker(NO_NANNY, in_front=here.inside)
+        cluster.start_worker(NO_NANNY, in_front=there.inside)
+        second = cluster.start_worker(NO_NANNY, in_front=there.inside)
         with subprocess.Popen(
             [*alone, "--cluster", cluster.address], cwd=tmp_path, stdout=subprocess.PIPE, text=True
         ) as process:
@@ -106,7 +106,7 @@ def test_chains_of_a_scheduler_that_is_lost_go_on_with_that_of_another_machine(
             clusters.append(cluster := Started(folder, address, machine.inside))
             cluster.start_scheduler()
             for _ in range(2):
-                cluster.start_worker(in_front=machine.inside)
+                cluster.start_worker(NO_NANNY, in_front=machine.inside)
         first, second = clusters
         with subprocess.Popen(
             [*alone, "--cluster", first.address],
