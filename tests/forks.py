@@ -45,8 +45,8 @@ GIVEN_ANEW = ("PYTHONUNBUFFERED", "PYTHONSAFEPATH", "OMP_NUM_THREADS", "TORCHIND
 """But for these, which a fork heeds: torch sets its cache in the process of the tests, where it has compiled once."""
 READ_LATER = ("TORCHELASTIC_", "TORCH_NCCL_")
 """And these, which nothing reads before it forms a team."""
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-"""OpenBLAS starts its threads when it is loaded, and a process with threads should not fork."""
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "_RJEM_MALLOC_CONF": "background_thread:false"}
+"""OpenBLAS and polars' allocator start threads when they are loaded, and a process with threads should not fork."""
 PR_SET_CHILD_SUBREAPER = 36
 ARGUMENTS = tuple(inspect.signature(subprocess.Popen._execute_child).parameters)[1:]  # pyright: ignore
 ENTRY = ("-m", "qvr_core.cli")

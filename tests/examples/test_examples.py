@@ -74,7 +74,7 @@ def test_no_wire_of_a_sound_example_is_marked() -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=name)
 def test_an_example_runs(path: Path, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("analyses", "*.svg"))
     shutil.copy(ROOT / "qvr.toml", tmp_path)
     more = ["--data", f"text:{ROOT / 'README.md'}", "--held-out-rows", "64"] if path.stem in TEXT_MODELS else []
     if path.stem == "bert_pretraining":
