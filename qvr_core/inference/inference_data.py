@@ -18,7 +18,7 @@ from qvr_core.inference.labelled_datasets import Dataset, Tree
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.labelled.axes import data_axes, site_axes, state_axes
-from qvr_core.runtime.values.errors import RuntimeProblem
+from qvr_core.runtime.values.errors import MissingData, NoDraws, RuntimeProblem
 
 MOST_NUMBERS = 50_000_000
 """A group of more numbers is left out."""
@@ -86,7 +86,7 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
     fits = numbers <= MOST_NUMBERS and bool(fit.latents)
     if fits:
         joined = {name: value.flatten(0, 1) for name, value in fit.latents.items()}
-        again = {**given.replicates(joined, fit.seed), **_hidden(groups, given, joined)}
+        again = {**_replicates(groups, given, joined, fit.seed), **_hidden(groups, given, joined)}
         split = {name: value.reshape(chains, draws, *value.shape[1:]) for name, value in again.items()}
         named = {**axes, **seen, **state_axes(program.program)}
         groups.add("posterior_predictive", {**split, **fit.predictions}, named)
@@ -101,6 +101,15 @@ def inference_data(fit: Fit, *, prior_draws: int = PRIOR_DRAWS) -> Groups:
         "constant_data", {n: v for n, v in constant.items() if isinstance(v, Tensor)}, data_axes(program.program), ()
     )
     return groups
+
+
+def _replicates(groups: Groups, given: Given, latents: Values, seed: int) -> Values:
+    """The observed steps drawn anew, where each says how it is drawn; else that is noted."""
+    try:
+        return given.replicates(latents, seed)
+    except NoDraws as problem:
+        groups.notes.append(f"the data are not drawn anew, so that no check compares them with draws: {problem}")
+        return {}
 
 
 def _hidden(groups: Groups, given: Given, latents: Values) -> Values:
@@ -153,7 +162,9 @@ def _prior(groups: Groups, given: Given, axes: Axes, count: int, seed: int) -> N
     try:
         latents, drawn = given.prior(count, seed)
     except RuntimeProblem as problem:
-        groups.notes.append(f"there are no draws from the prior: {problem}")
+        read = problem.site if isinstance(problem, MissingData) else None
+        why = f"`{read}` is read above the step that draws it" if read in given.observed_data() else problem
+        groups.notes.append(f"there are no draws from the prior: {why}")
         return
     for name, values in (("prior", latents), ("prior_predictive", drawn)):
         groups.add(name, {n: value.unsqueeze(0) for n, value in values.items()}, axes)

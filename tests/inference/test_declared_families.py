@@ -116,7 +116,11 @@ def test_without_a_draw_it_is_observed_and_sampled_by_nuts() -> None:
     mean = (weights * grid).sum()
     spread = (weights * (grid - mean) ** 2).sum().sqrt()
     assert abs(result.samples["m"].mean() - mean) < 0.15 * spread
-    assert result.log_likelihood is not None
+    with pytest.warns(
+        UserWarning, match=r"not drawn anew, .*: `Logistic` does not say how it is drawn: add a line `draw"
+    ):
+        tree = result.to_arviz(prior_draws=0)
+    assert set(tree.children) == {"posterior", "sample_stats", "log_likelihood", "observed_data"}
 
 
 def test_what_has_to_draw_says_that_the_family_does_not() -> None:

@@ -356,3 +356,19 @@ def test_scores_and_arguments_name_their_expressions(step: str) -> None:
     data = {"a": torch.arange(6.0), **({"z": torch.zeros(6)} if "z :" in step else {})}
     with pytest.raises(NonFinite, match=r"\(a - 100.0\)` is NaN in 6 of 6 rows: `a - 100.0` is between -100 and -95"):
         MCMC(NUTSKernel(), 2, 2, seed=0).run(model, None, data)
+
+
+def test_the_slope_of_a_branch_that_is_not_taken_is_blamed() -> None:
+    model = statistical("""
+data x : Row
+sample a <- HalfNormal(1.0)
+let f[i : Row] = where(x[i] == 0, 0.0, x[i]^a * log(x[i]))
+observe y[i : Row] <- Normal(f[i], 1.0)
+return a
+""")
+    given = {"x": torch.arange(6.0).double(), "y": torch.zeros(6).double()}
+    wanted = (
+        r"finite gradient in \d+ attempts: .*site `y`: .*its gradient by `a` has 1 NaN of 1; a `where` computes both"
+    )
+    with pytest.raises(NonFinite, match=wanted), pytest.warns(UserWarning, match="gradient is not finite"):
+        MCMC(NUTSKernel(), 10, 10, 1, seed=1).run(model, None, given)

@@ -46,5 +46,5 @@ def order_advice(site: str, names: Sequence[str] = ()) -> str:
     space = f"Ordered {count}" if count else "Ordered"
     return (
         f"the elements of `{site}` change places from chain to chain, as nothing tells them apart, and more draws do "
-        f"not mend it: give them an order, `sample {site} : {space} <- …`"
+        f"not mend it: give an order to a vector of them whose places mean nothing else, `sample {site} : {space} <- …`"
     )

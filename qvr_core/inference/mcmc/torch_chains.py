@@ -12,9 +12,11 @@ from qvr_core.inference.mcmc.adaptation import DualAveraging, is_early, window_e
 from qvr_core.inference.mcmc.draws import ChainsState, Slice
 from qvr_core.inference.mcmc.hamiltonian import State, Transition, first_step_size, state_at
 from qvr_core.inference.mcmc.hmc import HMCKernel
+from qvr_core.inference.mcmc.interruptible import uninterrupted
 from qvr_core.inference.mcmc.mass import Array, DenseMass, DiagonalMass
 from qvr_core.inference.mcmc.nuts import NUTSKernel
-from qvr_core.inference.mcmc.potential import Potential
+from qvr_core.inference.mcmc.potential import Potential, ProgramPotential
+from qvr_core.inference.nonfinite_slopes import BOTH_BRANCHES, blamed_slope
 from qvr_core.runtime.values.errors import NonFinite
 
 START_ATTEMPTS = 100
@@ -138,9 +140,15 @@ def start(potential: Potential, seeds: Sequence[int], at: Callable[[Array], Stat
         if good.all():
             return state
         q = np.stack([q[i] if good[i] else potential.initial(g).numpy() for i, g in enumerate(generators)])
-    problem = potential.blame(arrays.from_numpy(q[int(np.argmin(good))]))
-    reason = problem or "an observed value lies outside its support, or a scale is zero or negative"
-    message = f"no start with a finite log density in {START_ATTEMPTS} attempts: {reason}"
+    worst = int(np.argmin(good))
+    problem, what = potential.blame(arrays.from_numpy(q[worst])), "log density"
+    reason = "an observed value lies outside its support, or a scale is zero or negative"
+    state = state_at(potential, q) if at is None else at(q)
+    if problem is None and np.isfinite(state.log_density[worst]):
+        what, reason = "gradient", BOTH_BRANCHES
+        inner = uninterrupted(potential)
+        problem = blamed_slope(inner, q[worst]) if isinstance(inner, ProgramPotential) else None
+    message = f"no start with a finite {what} in {START_ATTEMPTS} attempts: {problem or reason}"
     if problem is None:
         raise NonFinite(message)
     raise NonFinite(message, site=problem.site, origin=problem.origin).at(problem.place)

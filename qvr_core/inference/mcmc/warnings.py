@@ -69,7 +69,8 @@ def _sentences(failed: Mapping[str, Verdict], found: Mixed, chains: int, draws: 
         yield f"{one.text}: take more draws"
     if (one := failed.get("chains")) is not None:
         yield f"{one.text}; the posterior is not to be trusted: take more warm-up, or another seed"
-    apart, more = failed.get("R-hat"), f"take more draws (num_samples = {found.draws})"
+    apart, more = failed.get("R-hat"), "take more draws"
+    more += "" if found.draws is None else f" ({found.draws:,} a chain)"
     if found.exchanged is not None:
         yield f"the chains have not mixed: {order_advice(found.exchanged)}"
     if apart is not None and chains > 1:

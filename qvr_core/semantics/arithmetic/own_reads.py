@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data
 from qvr_core.semantics.arithmetic.elements.site_names import site_name
 from qvr_core.semantics.arithmetic.indices import set_size, shift_of
+from qvr_core.semantics.arithmetic.read_cycles import makes_element, unconditional
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
@@ -39,9 +40,18 @@ def reads_itself(
     sizes = {binder.name.text: set_size(binder, ctx.scope) for binder in (*inner, *binders)}
     indexed = {id(node.base) for node in nodes if isinstance(node, Gather)}
     indexed |= {id(node.base) for node in nodes if isinstance(node, Field) and site_name(node, ctx) is not None}
+    always = {id(node) for tree in trees for node in unconditional(tree)}
     for node in nodes:
         if isinstance(node, Gather) and isinstance(node.base, Variable) and node.base.name.text in own:
-            name = None if _is_earlier(node, sizes, len(binders), ctx) else node.base.name.text
+            if not _is_earlier(node, sizes, len(binders), ctx):
+                name = node.base.name.text
+            elif id(node) in always and makes_element(node.indices, binders, binders, ctx.scope):
+                put = ctx.text[node.span.start : node.span.end]
+                message = f"`{put}` is among the elements that this step makes, so that one of them reads itself"
+                ctx.scope.report(USED_BEFORE_BOUND, message, node.span)
+                return True
+            else:
+                name = None
         else:
             bare = isinstance(node, Variable) and node.name.text in own and id(node) not in indexed
             name = node.name.text if bare and isinstance(node, Variable) else None

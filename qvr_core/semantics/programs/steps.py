@@ -23,6 +23,7 @@ from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import arrow_site, check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.predictions import report_undrawn
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, DeductionRef, Expr, Function, ValueType
 from qvr_core.semantics.types.model.steps import (
     IndexedValue,
@@ -62,6 +63,8 @@ def check_step(
         case PredictStep():
             ctx.effects.add("Sample")
             typed = _site("predict", step.name, with_gate(step, ctx), ctx)
+            if typed.family is not None:
+                report_undrawn(step, typed.family.family, ctx)
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return PredictModel(site=site), [(step.name.text, site_binding("predict", typed, ctx))]
         case LetStep():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import Scope
+from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.diagnostics import Origin, Related
 from qvr_core.semantics.types.model.expressions import Bound
 from qvr_core.semantics.types.model.steps import StepModel
@@ -40,6 +42,18 @@ def report_predict_inside(step: PredictStep, ctx: StepContext) -> None:
     """A `predict` inside `marginalize`."""
     message = "what is drawn after the fit has no place inside `marginalize`: move this line below the block"
     ctx.scope.report(PREDICTED_VALUE, message, Span(step.span.start, step.span.start + len("predict")))
+
+
+def report_undrawn(step: PredictStep, family: Family, ctx: StepContext) -> None:
+    """A `predict` step of a family that has no draws."""
+    if family.improper:
+        why, remedy = "is improper and has no draws", "name one that has a distribution"
+    elif not family.drawn:
+        why, remedy = "does not say how it is drawn", "add a line `draw = …` to it"
+    else:
+        return
+    message = f"`predict` draws, and `{step.draw.name.text}` {why}: {remedy}"
+    ctx.scope.report(UNSUPPORTED, message, step.draw.name.span)
 
 
 def _place(name: str, model: StepModel | None) -> Origin | None:

@@ -14,8 +14,9 @@ import torch
 
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel
-from qvr_core.inference.machine.density import text_of
-from qvr_core.inference.mcmc.potential import potential_of
+from qvr_core.inference.machine.density import machine_density, text_of
+from qvr_core.inference.mcmc.potential import ProgramPotential, potential_of
+from qvr_core.runtime.programs.chains.adaptive import TooManySteps, patient_for
 from qvr_core.runtime.values.errors import InputProblem
 from tests.inference.machine.interpreted import interpreted
 from tests.runtime.programs.test_equations import CASES, HEAD, POINTS, WHEN
@@ -116,6 +117,32 @@ def test_where_there_is_no_solution_the_density_is_impossible(options: str, firs
     assert math.isfinite(found) if exists else found == -math.inf
     potential = potential_of(model, None, data)
     assert math.isfinite(interpreted(text_of(potential)[0], 1)(np.array([1.0]))[0]) == exists
+
+
+SWING = """
+object Time : FinSet 6
+object Side : {a, b}
+def swing(t, z, rate) = [rate * z[b], -rate * z[a]]
+program p : Time -> Real 1
+    data when : Time
+    sample m <- Normal(0.0, 1.0)
+    let z[t : Time, s : Side] = solve(swing, [1.0, 0.0], exp(m), start=0.0, at=when)
+    observe y[t : Time] <- Normal(z[t, a], 0.1)
+    return m
+"""
+
+
+def test_a_start_of_a_hundred_thousand_steps_is_compared_nearer_the_middle() -> None:
+    data = {"when": torch.as_tensor(WHEN), "y": torch.zeros(6).double()}
+    potential = potential_of(dsl.loads(SWING).morphism, None, data)
+    assert isinstance(potential, ProgramPotential)
+    far = np.array([10.0])
+    with pytest.raises(TooManySteps), patient_for(500):
+        potential.log_densities(far[None])
+    # it is taken where it was compared, and is right where it was not
+    made = machine_density(potential, far)
+    assert made(np.array([1.0]))[0] == pytest.approx(potential.log_densities(np.array([[1.0]]))[0], abs=1e-9)
+    assert math.isfinite(made(far)[0])
 
 
 @pytest.mark.parametrize("method", ["rk4", "rk45", "stiff"])

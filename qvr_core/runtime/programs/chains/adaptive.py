@@ -13,7 +13,9 @@ Differential Equations I, section II.4.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -75,6 +77,23 @@ class Trial:
     taken: Tensor
     whole: Tensor
     factor: Tensor
+
+
+class TooManySteps(RuntimeError):
+    """A solution would take more steps than somebody is patient for."""
+
+
+_patience: ContextVar[float] = ContextVar("steps", default=math.inf)
+
+
+@contextmanager
+def patient_for(steps: int) -> Generator[None]:
+    """A solution that takes more steps raises `TooManySteps`; those of a graph are not counted."""
+    before = _patience.set(steps)
+    try:
+        yield
+    finally:
+        _patience.reset(before)
 
 
 def combined(weights: Sequence[float], slopes: Sequence[Parts], at: int) -> Tensor:
@@ -183,7 +202,7 @@ def begun(slope: Slope, z: Parts, start: Tensor, control: Control) -> Here:
 def solved(method: Method, initial: Tensor, start: Tensor, at: Tensor, control: Control) -> Tensor:
     """The state (B, T, n) at times (B, T) of equations that begin with (B, n) at (B, 1)."""
     begins = arrays.cat([start, at[:, :-1]], 1)
-    with_slope = arrays.is_grad_enabled()
+    with_slope, left = arrays.is_grad_enabled(), _patience.get()
     here = begun(method.slope, [initial], start, control)
     found: list[Tensor] = []
     for turn in range(at.shape[1]):
@@ -203,6 +222,9 @@ def solved(method: Method, initial: Tensor, start: Tensor, at: Tensor, control: 
             arrived = arrived | there
             if bool(arrived.all()):
                 break
+            left -= 1
+            if left < 0:
+                raise TooManySteps
         found.append(here.z[0])
     return arrays.stack(found, 1)
 

@@ -11,8 +11,8 @@ from qvr_core.semantics.programs.step_cycles import StepReads
 from qvr_core.semantics.programs.step_results import Block
 from qvr_core.semantics.scope.environment import Binding, FreeName
 from qvr_core.semantics.scope.scope import ObjectEntry, Scope
-from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, UNKNOWN_LABEL
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, within
+from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, UNKNOWN_LABEL, USED_BEFORE_BOUND
 from qvr_core.semantics.types.spaces import Finite, Unknown
 from qvr_core.syntax.tree.arithmetic import Binder, Gather, Variable
 from qvr_core.syntax.tree.declarations import Item
@@ -64,7 +64,10 @@ def check_index_of_others(free: FreeName, names: Mapping[str, Binding], lines: L
 
 
 def check_label_of_others(free: FreeName, owner: str, names: Mapping[str, Binding], lines: Lines, scope: Scope) -> None:
-    """An element of one set where an axis runs over another."""
+    """An element of one set where an axis runs over another; of a read that is an error itself, nothing is said."""
+    told = [one.place for one in scope.diagnostics if one.code is USED_BEFORE_BOUND]
+    if any(isinstance(place, Origin) and within(free.origin, place) for place in told):
+        return
     step = lines.holding(free.origin.unit)
     over = None if step is None else _indexed_by(free, step, names)
     if over == NAMELESS:
@@ -75,6 +78,10 @@ def check_label_of_others(free: FreeName, owner: str, names: Mapping[str, Bindin
         entry = scope.lookup(over)
         own = entry.space.space if isinstance(entry, ObjectEntry) else None
         labels = own.labels if isinstance(own, Finite) else None
+        if labels is not None and free.name in labels:  # of what is observed below
+            message = f"`{free.name}` is an element of `{over}`, but which sets the axes have is said only below"
+            scope.report(UNKNOWN_LABEL, f"{message}: declare it above, `data … : … * {over}`", free.origin)
+            return
         message = f"`{free.name}` is an element of `{owner}`, and an element of `{over}` is wanted"
         message += "" if labels is None else f": those are {listed_labels(labels)}"
         scope.report(UNKNOWN_LABEL, message, free.origin)
