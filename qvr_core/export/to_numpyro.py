@@ -87,7 +87,7 @@ class NumpyroSteps(Steps):
         made = self.densities.distribution(draw, site)
         wide = f".expand({self.expressions.shape(shape)})" if shape else ""
         self.write(f'{self.names[site.name]} = numpyro.sample("{site.name}", {made}{wide})')
-        if site.noncentred and {"loc", "scale"} <= {name for name, _ in draw.args}:
+        if site.noncentred and not draw.declared and {"loc", "scale"} <= {name for name, _ in draw.args}:
             self.centred.append(site.name)
 
     def free(self, site: Site, name: str, shape: str) -> None:

@@ -437,4 +437,5 @@ RULES_OF_FAMILIES = {
     "draw": "one draw, made of draws from other families; without it the family is observed and sampled by NUTS only",
     "cdf": "the probability of an element up to this one, for censoring and truncation",
     "log_survival": "the log probability of an element above this one, for tails that 1 − cdf would lose",
+    "standard": "an element made of a standardised one, shift + factor · z, which `[noncentred]` moves",
 }

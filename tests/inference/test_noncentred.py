@@ -58,6 +58,23 @@ DRAWS = {
     "MultivariateNormal": "MultivariateNormal([a, 1.0, a], s * tril)",
     "GaussianRandomWalk": "GaussianRandomWalk(s, a, 0.5)",
 }
+OWN = """family Sech(loc, scale : Real 1 [low=0.0]) : Real 1
+    density(x) = -log(scale) - log(3.141592653589793) - log(cosh((x - loc) / scale))
+    standard(z) = loc + scale * z
+family Turned(slope, loc, shape : Real 1 [low=0.0]) : Real 1
+    let width = exp(slope) / 2.0
+    density(x) = -0.5 * ((x + loc) / width)^2 - log(width) - 0.1 * shape * x^4
+    standard(z) = -(loc - width * (0.5 * z - 1.0)) + z * shape
+family Lifetime(scale : Real 1 [low=0.0], shape = 2.0) : Real 1 [low=0.0]
+    density(x) = log(shape) - log(scale) + (shape - 1.0) * log(x / scale) - (x / scale)^shape
+    standard(z) = scale * z
+"""
+OWN_DRAWS = {
+    "location and scale": "Sech(a, s)",
+    "another affine form": "Turned(a, 0.3, s)",
+    "positive": "Lifetime(s)",
+}
+EVERY = {**DRAWS, **OWN_DRAWS}
 TRIL = torch.tensor([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [-0.5, 0.2, 0.6]], dtype=torch.float64)
 
 
@@ -65,7 +82,7 @@ def program(draw: str, option: str = "[noncentred]") -> ProgramModule:
     # a plate of three, or one vector of three
     plate = "" if "Multi" in draw else ": Real 3 " if "Walk" in draw else ": Dim "
     return loads(
-        f"object Dim : FinSet 3\nprogram p : Dim -> Dim\n    sample a <- Normal(0.0, 1.0)\n"
+        f"object Dim : FinSet 3\n{OWN}program p : Dim -> Dim\n    sample a <- Normal(0.0, 1.0)\n"
         f"    sample s <- HalfNormal(1.0)\n    sample z {plate}<- {draw} {option}\n"
         "    observe y <- Normal(sum(z), 1.0)\n    return z\n"
     ).morphism
@@ -83,7 +100,7 @@ def test_every_family_that_says_so_is_tried() -> None:
     assert set(DRAWS) == {name for name, family in FAMILIES.items() if family.noncentred}
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@pytest.mark.parametrize("draw", EVERY.values(), ids=EVERY)
 def test_the_density_is_that_of_the_centred_program(draw: str) -> None:
     torch.manual_seed(1)
     model, centred, given = program(draw), program(draw, ""), data(draw)
@@ -95,7 +112,7 @@ def test_the_density_is_that_of_the_centred_program(draw: str) -> None:
     torch.testing.assert_close(model.log_joint(None, {**values, **given}), run.log_joint())
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@pytest.mark.parametrize("draw", EVERY.values(), ids=EVERY)
 def test_the_jacobian_is_that_of_the_map(draw: str) -> None:
     torch.manual_seed(2)
     model, given = program(draw), data(draw)
@@ -116,6 +133,45 @@ def test_the_jacobian_is_that_of_the_map(draw: str) -> None:
 
 def _handlers(numbers: Mapping[str, Tensor], given: Mapping[str, Tensor]):
     return condition(given), unconstrained(numbers), by_rows(1)
+
+
+def test_a_declared_family_that_is_standardised_is_fitted_by_machine_code() -> None:
+    """An own Normal by its own form: the draws of the built-in one, whose noise and steps are the same."""
+    own = (
+        "family Own(loc, scale : Real 1 [low=0.0]) : Real 1\n"
+        "    density(x) = -0.5 * ((x - loc) / scale)^2 - log(scale) - 0.9189385332046727\n"
+        "    standard(z) = loc + scale * z\n"
+    )
+    text = EIGHT_SCHOOLS.format(option="[noncentred]")
+    found = []
+    for written in (own + text.replace("<- Normal(mu, tau)", "<- Own(mu, tau)"), text):
+        kernel = NUTSKernel(step_size=0.1)
+        run = MCMC(kernel, 0, 20, 1, seed=3, engine="compiled").run(loads(written).morphism, None, SCHOOLS)
+        assert run.engine == "compiled"
+        found.append(run.samples["theta"])
+    torch.testing.assert_close(found[0], found[1], rtol=1e-6, atol=1e-6)
+
+
+def test_a_chain_of_a_declared_family_moves_its_innovations() -> None:
+    text = (
+        f"object Time : FinSet 5\n{OWN}program p : One -> One\n    sample s <- HalfNormal(1.0)\n"
+        "    sample h[t : Time] <- Sech(0.7 * h[t - 1], s) from Sech(1.0, s) {}\n"
+        "    observe y <- Normal(sum(h), 1.0)\n    return h\n"
+    )
+    model, centred = (loads(text.format(option)).morphism for option in ("[noncentred]", ""))
+    numbers = {"s": torch.tensor([0.4, -0.3]), "h": torch.randn(2, 5, generator=torch.Generator().manual_seed(4))}
+    numbers = {name: value.double() for name, value in numbers.items()}
+    given = {"y": torch.tensor(0.7)}
+    run = model.run(None, condition(given), unconstrained(numbers), by_rows(2))
+    s, h = run.sites["s"].value, run.sites["h"].value
+    assert isinstance(s, Tensor)
+    assert isinstance(h, Tensor)
+    wanted, before = torch.zeros_like(h), torch.ones_like(s) / 0.7
+    for t in range(5):
+        wanted[:, t] = 0.7 * before + s * numbers["h"][:, t]
+        before = wanted[:, t]
+    torch.testing.assert_close(h, wanted)
+    torch.testing.assert_close(run.log_joint(), centred.log_joint(None, {"s": s, "h": h, **given}))
 
 
 def test_a_chain_moves_a_standard_normal() -> None:

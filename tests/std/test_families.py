@@ -11,6 +11,7 @@ import torch
 
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel, Predictive
+from qvr_core.runtime.programs.handlers import by_rows, unconstrained
 
 NUMBERS = {
     "Logistic": ("Logistic(0.5, 1.5)", st.logistic(0.5, 1.5), [-60.0, -1.0, 0.5, 2.0, 40.0]),
@@ -127,3 +128,24 @@ def test_chains_are_machine_code(name: str) -> None:
     )
     mcmc = MCMC(NUTSKernel(), 10, 5, 1, seed=2, engine="compiled")
     assert mcmc.run(dsl.loads(text).morphism, None, {"y": torch.tensor([1.0, 3.0, 2.0, 1.0])}).engine == "compiled"
+
+
+@pytest.mark.parametrize(
+    "draw", ["Logistic(m, s)", "SkewNormal(m, s, 3.0)", "AsymmetricLaplace(m, s, 0.3)", "Frechet(2.5, s)"]
+)
+def test_noncentred(draw: str) -> None:
+    text = (
+        f'from "std/families.qvr" import {draw.partition("(")[0]}\nobject Row : FinSet 3\nprogram p : One -> Row\n'
+        f"    sample m <- Normal(0.0, 1.0)\n    sample s <- HalfNormal(1.0)\n    sample x : Row <- {draw} {{}}\n"
+        "    return x\n"
+    )
+    noncentred, centred = (dsl.loads(text.format(option)).morphism for option in ("[noncentred]", ""))
+    free = {"m": torch.tensor([0.4]), "s": torch.tensor([-0.3]), "x": torch.tensor([[-0.5, 0.1, 1.2]])}
+    free = {name: value.double() for name, value in free.items()}
+    run = noncentred.run(None, unconstrained(free), by_rows(1))
+    x = run.sites["x"].value
+    shift, scale = (0.0 if draw.startswith("Frechet") else 0.4), float(np.exp(-0.3))
+    own = free["x"].exp() if draw.startswith("Frechet") else free["x"]
+    torch.testing.assert_close(x, shift + scale * own)
+    values = {name: run.sites[name].value for name in ("m", "s", "x")}
+    torch.testing.assert_close(run.log_joint(), centred.log_joint(None, values))

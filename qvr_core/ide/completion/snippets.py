@@ -48,6 +48,7 @@ FAMILY_RULES = (
     ("draw", "draw = "),
     ("cdf", "cdf(x) = "),
     ("log_survival", "log_survival(x) = "),
+    ("standard", "standard(z) = "),
 )
 
 SPACE_SNIPPETS = (

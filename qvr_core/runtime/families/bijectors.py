@@ -218,14 +218,15 @@ class Standardised:
     of hierarchical models").
 
     `affine(*parameters)` is shift and factor (a lower triangular matrix where `matrix`), `standard(*parameters)` the
-    parameters of a draw whose shift is 0 and whose factor is 1.  `positive` draws are exp of their numbers.  `shift` is
-    the parameter that is the shift, where there is one that no other number is made of.  Where the standardised numbers
-    are the steps of a path, `path(z, *parameters)` is it, with log |∂path/∂z|.  `contrasts`: z are the coordinates of a
-    vector that sums to 0, of which `affine` gives a factor for all.
+    parameters of a draw whose shift is 0 and whose factor is 1; without them the density is that of the value.
+    `positive` draws are exp of their numbers.  `shift` is the parameter that is the shift, where there is one that no
+    other number is made of.  Where the standardised numbers are the steps of a path, `path(z, *parameters)` is it, with
+    log |∂path/∂z|.  `contrasts`: z are the coordinates of a vector that sums to 0, of which `affine` gives a factor for
+    all.
     """
 
     affine: Callable[..., tuple[Tensor, Tensor]]
-    standard: Callable[..., Params]
+    standard: Callable[..., Params] | None
     positive: bool = False
     matrix: bool = False
     shift: str | None = None
@@ -245,11 +246,13 @@ class Restored:
 def restored(z: Tensor, how: Standardised, log_prob: Callable[..., Tensor], parameters: Params) -> Restored:
     """The values of standardised unconstrained numbers (B, …); the density is that of z, which no small scale blurs."""
     if how.path is not None:
+        assert how.standard is not None
         value, log_jacobian = how.path(z, *parameters)
         density = log_prob(z.cumsum(-1), *how.standard(*parameters))
         return Restored(value, density - log_jacobian, log_jacobian.expand(density.shape))
     shift, factor = how.affine(*parameters)
     if how.contrasts:
+        assert how.standard is not None
         own = _zero_sum(z)
         log_jacobian = z.shape[-1] * factor.log()
         density = log_prob(own, *how.standard(*parameters))
@@ -259,6 +262,12 @@ def restored(z: Tensor, how: Standardised, log_prob: Callable[..., Tensor], para
     else:
         moved, log_factor = shift + factor * z, factor.log()
     value, own = (moved.exp(), z.exp()) if how.positive else (moved, z)
+    if how.standard is None:
+        density = log_prob(value, *parameters)
+        there = value < math.inf
+        log_jacobian = log_factor + moved if how.positive else log_factor
+        density, log_jacobian = arrays.where(there, density, -math.inf), arrays.where(there, log_jacobian, 0.0)
+        return Restored(value, density, log_jacobian.expand(density.shape))
     density = log_prob(own, *how.standard(*parameters))
     log_jacobian = log_factor.expand(density.shape)
     if how.positive:

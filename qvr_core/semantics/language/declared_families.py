@@ -27,6 +27,7 @@ def facts_of(declared: DeclaredFamily) -> Family:
         "declared in this file",
         event=int(vector),
         cdf=declared.cdf is not None or declared.log_survival is not None,
+        noncentred=declared.standard is not None,
         step_only=True,
         drawn=declared.draw is not None,
         length=length,

@@ -112,8 +112,8 @@ def _from_arrow(
     ctx: StepContext,
 ) -> TypedSite:
     draw, model, value, origin = step.draw, typed.model, typed.type, ctx.scope.origin(name.span)
-    check_noncentred(step.options, options.noncentred, None, ctx)
     if not isinstance(model.arrow, Damaged):
+        check_noncentred(step.options, options.noncentred, None, ctx)
         check_no_limits(draw.name.text, options, ctx)
         if options.lengths is not None:
             message = f"`lengths` needs a family with its arguments behind `<-`; `{draw.name.text}` is an arrow"

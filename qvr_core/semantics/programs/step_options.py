@@ -145,8 +145,11 @@ def check_noncentred(options: Options | None, chosen: Option | None, family: Fam
         return False
     if family is None:
         problem = "a draw from an arrow is moved by the arrow's own noise already; `noncentred` is for a family"
-    elif ctx.scope.lookup(family.name) is not None:
-        problem = f"a draw of `{family.name}` cannot be non-centred: its formulas do not say what a standardised one is"
+    elif ctx.scope.lookup(family.name) is not None and not family.noncentred:
+        problem = (
+            f"a draw of `{family.name}` cannot be non-centred: its formulas do not say what a standardised one is "
+            "(`standard(z) = loc + scale * z`)"
+        )
     elif not family.noncentred:
         able = ", ".join(one.name for one in FAMILIES.values() if one.noncentred)
         problem = f"a draw of `{family.name}` cannot be non-centred; one of {able} can"

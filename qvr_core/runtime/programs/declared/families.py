@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
+from qvr_core.runtime.families.bijectors import Standardised
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
 from qvr_core.runtime.families.gated import gated_family
 from qvr_core.runtime.families.links import Params
@@ -32,7 +33,8 @@ from qvr_core.semantics.language.gates import gated_name
 from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import truncated_name
-from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw
+from qvr_core.semantics.types.model.expressions import Bound, Expr
+from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw, Standard
 
 
 def runtime_family(draw: FamilyDraw, parts: Parts) -> RuntimeFamily:
@@ -89,7 +91,24 @@ def declared_family(declared: DeclaredFamily, parts: Parts) -> RuntimeFamily:
         categories=made.categories if facts.support.kind == "finite" else None,
         log_table=made.log_table if facts.support.kind == "finite" else None,
         tails=made.tails if facts.cdf else None,
+        standardised=None if declared.standard is None else _standardised(declared.standard, facts, made),
     )
+
+
+def _standardised(standard: Standard, facts: Family, made: _Compiled) -> Standardised:
+    """By the form that the family gives.  The density stays that of the value: nothing checks that the family is one of
+    location and scale, and it need not be."""
+    above = facts.support.low is not None
+    shift, factor = (one.name if isinstance(one, Bound) else None for one in (standard.shift, standard.factor))
+
+    def affine(*parameters: Tensor) -> tuple[Tensor, Tensor]:
+        by = made.part(standard.factor, parameters)
+        if above:  # the logarithm of an element is that of its standardised one and of the factor
+            return by.log(), arrays.ones_like(by)
+        return arrays.zeros_like(by) if standard.shift is None else made.part(standard.shift, parameters), by
+
+    known = shift is not None and factor == "scale" and shift in {one.name for one in facts.parameters}
+    return Standardised(affine, None, positive=above, shift=shift if known else None)
 
 
 def _undrawn(facts: Family) -> Callable[..., NoReturn]:
@@ -125,6 +144,10 @@ class _Compiled:
             if (wrong := _outside(parameter, given)) is not None:
                 density = arrays.where(wrong, math.nan, density)
         return density
+
+    def part(self, formula: Expr, parameters: Params) -> Tensor:
+        """A formula of the parameters alone, for each element of their batch."""
+        return self.formulas.value(formula, self._values(parameters))
 
     def _numbers(self, value: Tensor, parameters: Params) -> Tensor:
         """A value as the formulas take it: an index of a finite set, else a real number."""

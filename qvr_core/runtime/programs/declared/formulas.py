@@ -42,6 +42,8 @@ class Formulas:
         self.lets = [(name, value, compile_expr(value, parts)) for name, value in declared.lets]
         written = [one.value for one in (declared.density, declared.cdf, declared.log_survival) if one is not None]
         written += [] if declared.draw is None else [declared.draw]
+        if declared.standard is not None:
+            written += [one for one in (declared.standard.shift, declared.standard.factor) if one is not None]
         self.compiled = {id(value): compile_expr(value, parts) for value in written}
         self.inner = [_Inner.of(one, parts, family) for one in declared.drawn]
         self.plain = {id(value): self._is_plain(value) for value in written}

@@ -13,13 +13,14 @@ from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.families.headers import Header, check_header
 from qvr_core.semantics.programs.families.inner_draws import InnerDraws, refused
+from qvr_core.semantics.programs.families.standard_form import NotAffine, affine_form
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import DamagedEntry, DistributionEntry, Scope, respelt
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.model.expressions import Apply, Constant, DeductionRef, Expr, Matrix, ValueType
-from qvr_core.semantics.types.model.families import DeclaredFamily, Formula
+from qvr_core.semantics.types.model.families import DeclaredFamily, Formula, Standard
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, FAMILY_FORMULA, NOT_A_VALUE
-from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Named, Space, Unknown
+from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Named, Real, Space, Unknown
 from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.tree.declarations import CompositionRule, FamilyHeader, Item
@@ -27,7 +28,7 @@ from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import LetStep
 from qvr_core.syntax.tree.units import Placed, Statement
 
-FORMULAS: Mapping[str, int] = {"density": 1, "draw": 0, "cdf": 1, "log_survival": 1}
+FORMULAS: Mapping[str, int] = {"density": 1, "draw": 0, "cdf": 1, "log_survival": 1, "standard": 1}
 """What a family may say of itself, and how many values each formula is of."""
 
 _EXAMPLES: Mapping[str, str] = {
@@ -35,6 +36,7 @@ _EXAMPLES: Mapping[str, str] = {
     "draw": "draw = …",
     "cdf": "cdf(x) = …",
     "log_survival": "log_survival(x) = …",
+    "standard": "standard(z) = loc + scale * z",
 }
 
 
@@ -49,6 +51,7 @@ class _Body:
     formulas: dict[str, Formula] = field(default_factory=dict[str, Formula])
     places: dict[str, Name] = field(default_factory=dict[str, Name])
     drawn: InnerDraws = field(default_factory=InnerDraws)
+    standard: Standard | None = None
 
 
 def check_family_declaration(statement: Statement, scope: Scope) -> DistributionEntry | DamagedEntry:
@@ -85,6 +88,7 @@ def check_family_declaration(statement: Statement, scope: Scope) -> Distribution
         drawn=tuple(body.drawn.made),
         draw=formulas["draw"].value if "draw" in formulas else None,
         origin=scope.origin(node.name.span),
+        standard=body.standard,
     )
     return DistributionEntry(name, family, facts_of(family))
 
@@ -158,7 +162,37 @@ def _formula(rule: CompositionRule, text: str, body: _Body) -> None:
         _check_number(value, rule, scope)
     if name in ("cdf", "log_survival"):
         _check_ordered(rule, header, scope)
+    if name == "standard" and argument is not None and not scope.mistaken:
+        body.standard = _standard(rule, argument, StepContext(scope, values, text), header)
     body.formulas[name] = Formula("" if argument is None else argument.text, value)
+
+
+def _standard(rule: CompositionRule, z: Name, ctx: StepContext, header: Header) -> Standard | None:
+    """The shift and the factor of a standardised draw; reports what samplers could not move by it."""
+    space, problem = header.space.space, ""
+    above = isinstance(space, Real) and (space.low, space.high) == (0.0, None)
+    whole = isinstance(space, Real) and (space.low, space.high) == (None, None)
+    if header.numbers or axes(ValueType(space)) or not (whole or above):
+        what = "any real number, or one from 0 up (`Real 1 [low=0.0]`)"
+        message = f"`standard` is of a family that draws {what}, and one element here is `{header.space.written}`"
+        ctx.scope.report(FAMILY_FORMULA, message, rule.name.span)
+        return None
+    try:
+        form = affine_form(rule.body, z)
+    except NotAffine as wrong:
+        message = f"`standard` is `shift + factor * {z.text}`, and this is not: what stands there has no `{z.text}`"
+        message = message if wrong.part == rule.body else f"`standard` adds to and multiplies `{z.text}` alone"
+        ctx.scope.report(FAMILY_FORMULA, message, wrong.part.span)
+        return None
+    shift, factor = None if form.shift is None else check_arith(form.shift, ctx), check_arith(form.factor, ctx)
+    if above and form.shift is not None:
+        problem = f"an element is from 0 up, so `{z.text}` is multiplied and nothing is added"
+    elif range_of(factor, ctx).low < 0.0:
+        problem = f"what `{z.text}` is multiplied with may be negative: give its parameter a bound, `Real 1 [low=0.0]`"
+    if problem:
+        ctx.scope.report(FAMILY_FORMULA, problem, rule.body.span)
+        return None
+    return Standard(shift, factor)
 
 
 def _known(name: Name, body: _Body) -> bool:

@@ -52,6 +52,14 @@ class Formula:
 
 
 @immutable
+class Standard:
+    """`standard(z) = shift + factor * z`; no shift where it is 0."""
+
+    shift: Expr | None
+    factor: Expr
+
+
+@immutable
 class InnerDraw:
     """A family that stands in the formula of a draw: its value is bound under `name`."""
 
@@ -80,3 +88,4 @@ class DeclaredFamily:
     log_survival: Formula | None = None
     drawn: tuple[InnerDraw, ...] = ()
     draw: Expr | None = None
+    standard: Standard | None = None
