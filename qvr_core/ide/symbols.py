@@ -18,10 +18,11 @@ from qvr_core.semantics.modules.module import Target
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Range
-from qvr_core.syntax.tree.arithmetic import ArithCall
+from qvr_core.syntax.tree.arithmetic import ArithCall, Lambda, ParenArith
 from qvr_core.syntax.tree.declarations import DefDecl, MorphismDecl, ProgramHeader
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.options import Word
+from qvr_core.syntax.tree.steps import LetStep
 from qvr_core.syntax.tree.units import Placed, Statement
 from qvr_core.syntax.walk import walk
 
@@ -222,6 +223,17 @@ def _bound(statement: Statement, name: str) -> Symbol | None:
     return Symbol(binding_kind(held[1]), name, statement.uid) if held is not None else None
 
 
+def _calls_the_language(statement: Statement, name: str) -> bool:
+    """Whether a call of a bound name is one of the language's function or family: a value is none, a lambda is one."""
+    if name not in BUILTINS and name not in FAMILIES:
+        return False
+    step = bindings(statement)[name][0].unit.node
+    value = step.value if isinstance(step, LetStep) else None
+    while isinstance(value, ParenArith):
+        value = value.inner
+    return not isinstance(value, Lambda)
+
+
 def _of_file_or_template(snapshot: Snapshot, statement: Statement, name: str, otherwise: str) -> Symbol:
     if isinstance(statement.header.unit.node, ProgramHeader):
         bound = _bound(statement, name)
@@ -245,7 +257,7 @@ def _value(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurr
     name = occurrence.text
     if statement.header.unit.keyword in ("program", "def", "family"):
         bound = _bound(statement, name)
-        if bound is not None:
+        if bound is not None and not (occurrence.part == "callee" and _calls_the_language(statement, name)):
             return bound
     symbol = _element(snapshot, statement, placed, occurrence) or _of_file(snapshot, name)
     if symbol is not None:

@@ -78,7 +78,7 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         return _template_call(expr, entry, ctx, check)
     if isinstance(entry, FunctionEntry) and binding is None:
         return check_function_call(expr, entry, ctx, check)
-    family = family_named(name, ctx.scope) if binding is None else None
+    family = family_named(name, ctx.scope) if binding is None or ctx.drawing is not None else None
     if family is not None and ctx.drawing is not None:
         return ctx.drawing(expr, family)
     builtin = BUILTINS.get(name)

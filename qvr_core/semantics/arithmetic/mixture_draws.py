@@ -42,8 +42,8 @@ def family_of(draw: Draw, ctx: StepContext) -> Family | None:
 
 
 def is_mixture(name: Name, ctx: StepContext) -> bool:
-    """Whether the word means a mixture: unless the file or the program uses it for something else."""
-    return name.text == MIXTURE and ctx.bindings.get(MIXTURE) is None and ctx.scope.lookup(MIXTURE) is None
+    """Whether the word means a mixture: unless the file uses it for something else."""
+    return name.text == MIXTURE and ctx.scope.lookup(MIXTURE) is None
 
 
 def written(draw: Draw, scope: Scope) -> Written | None:

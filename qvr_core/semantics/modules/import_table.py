@@ -12,12 +12,12 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.modules.module import Import, Module, Table, Target
 from qvr_core.semantics.modules.paths import WrongPath, location_of, shown, stem
 from qvr_core.semantics.types.codes import (
+    HIDDEN_BUILTIN,
     IMPORT_CLASH,
     IMPORT_CYCLE,
     IMPORT_ERROR,
     IMPORT_MISSING,
     IMPORT_PATH,
-    RESERVED_NAME,
     UNKNOWN_IMPORT,
 )
 from qvr_core.semantics.types.diagnostics import Code, DeclarationSite, Diagnostic, Edit, Fix, Origin, Related
@@ -158,9 +158,10 @@ class _Reading:
                 self._item(item, module, names)
         elif decl.prefix is None:
             for name in module.public:
-                if self._free(Name(name, decl.path.span)):
-                    self._offer(name, (module.location, name), decl.path.span, self._behind_prefix(module))
-        elif self._free(decl.prefix) and self._new_prefix(decl.prefix, module):
+                self._note_hidden(Name(name, decl.path.span))
+                self._offer(name, (module.location, name), decl.path.span, self._behind_prefix(module))
+        elif self._new_prefix(decl.prefix, module):
+            self._note_hidden(decl.prefix)
             table.prefixes[decl.prefix.text] = module
             for name in module.public:
                 table.offered[f"{decl.prefix.text}.{name}"] = (module.location, name)
@@ -200,7 +201,8 @@ class _Reading:
         if name not in names:
             self.table.failed.add(local.text)
             self._missing(item.name, module, names)
-        elif item.alias is None or self._free(item.alias):
+        else:
+            self._note_hidden(local)
             edit = Edit(self._origin(local.span), f"{stem(module.location)}_{name}")
             if item.alias is None:
                 edit = Edit(edit.place, f" as {edit.text}", "after")
@@ -216,16 +218,13 @@ class _Reading:
         message, fixes = missing_name(name.text, module, names, self._origin(name.span))
         self.report(UNKNOWN_IMPORT, message, name.span, fixes)
 
-    def _free(self, name: Name) -> bool:
-        """Whether the language leaves a name to users; reported where it does not."""
+    def _note_hidden(self, name: Name) -> None:
+        """A hint where an imported name is also the language's."""
         builtin = BUILTINS.get(name.text)
         if name.text in FAMILIES:
-            self.report(RESERVED_NAME, f"`{name.text}` is a family of distributions", name.span)
+            self.report(HIDDEN_BUILTIN, f"`{name.text}` hides the language's family of that name", name.span)
         elif builtin is not None and builtin.reserved:
-            self.report(RESERVED_NAME, f"`{name.text}` is a builtin function", name.span)
-        else:
-            return True
-        return False
+            self.report(HIDDEN_BUILTIN, f"`{name.text}` hides the language's function of that name", name.span)
 
     def _offer(self, local: str, target: Target, span: Span, fixes: Iterable[Fix]) -> None:
         table = self.table

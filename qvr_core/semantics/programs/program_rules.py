@@ -22,7 +22,7 @@ from qvr_core.semantics.programs.undeclared.index_names import (
 )
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding, FreeName
 from qvr_core.semantics.scope.scope import Scope
-from qvr_core.semantics.types.codes import RESERVED_NAME
+from qvr_core.semantics.types.codes import HIDDEN_BUILTIN
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.programs import DataName
@@ -111,12 +111,14 @@ def _bind(name: str, binding: Binding, seen: dict[str, Binding], scope: Scope) -
 
 
 def check_local_name(name: str, binding: Binding, scope: Scope) -> None:
-    """A family's or a builtin's name cannot be bound; a declaration's may be, with a hint."""
+    """A hint where a name is also a declaration's, a family's or a builtin's, which still is what is called."""
     builtin = BUILTINS.get(name)
-    if name in FAMILIES:
-        scope.report(RESERVED_NAME, f"`{name}` is a family of distributions", binding.origin)
-    elif builtin is not None and builtin.reserved:
-        scope.report(RESERVED_NAME, f"`{name}` is a builtin function", binding.origin)
+    if name in FAMILIES and scope.lookup(name) is None:
+        message = f"`{name}` is a value here; behind `<-`, `{name}(…)` is still the language's family"
+        scope.report(HIDDEN_BUILTIN, message, binding.origin)
+    elif builtin is not None and builtin.reserved and scope.lookup(name) is None:
+        called = "this function" if binding.kind == "function" else "still the language's function"
+        scope.report(HIDDEN_BUILTIN, f"`{name}` is a value here; called, `{name}(…)` is {called}", binding.origin)
     elif scope.globals.entry(name) is not None and name not in scope.local:
         related = (Related(f"`{name}` is declared here", DeclarationSite(name)),)
         scope.report(HIDDEN_GLOBAL, f"`{name}` hides the declaration of that name", binding.origin, related)

@@ -17,6 +17,8 @@ from qvr_core.ide.prose import markdown
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.gates import GATED
+from qvr_core.semantics.language.mixtures import MIXTURE
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from tests.ide.cases import at
 
@@ -82,6 +84,92 @@ def test_a_set_of_the_file_may_have_such_a_name(name: str) -> None:
     reference = st.laplace if name == "Normal" else st.norm
     expected = reference.logpdf([0.7, 0.2]).sum() + reference.logpdf(Y, 0.5).sum()
     assert float(loads(text).morphism.log_joint(None, given)) == pytest.approx(expected, abs=1e-9)
+
+
+IN_A_PROGRAM = """object Row : FinSet 3
+object K : FinSet 2
+program p : One -> One
+    data {data} : Row
+    sample {latent} <- Normal(0.3, 1.5)
+    sample {plate} : K <- Normal(0.0, 1.0)
+    let {number} = exp({latent}) + sum({plate})
+    let {indexed}[{index} : Row] = {number} * {data}[{index}] + {plate}[0]
+    marginalize {state}[r : Row] : K <- Categorical([0.4, 0.6])
+        observe {outcome}[r : Row] <- Normal({indexed}[r] + {plate}[{state}[r]], exp({latent}))
+    return {latent}
+export p
+"""
+PLACES = ("data", "latent", "plate", "number", "indexed", "index", "state", "outcome")
+
+
+def values_named(names: dict[str, str]) -> float:
+    given = {"data": [1.0, 2.0, 3.0], "latent": 0.3, "plate": [0.2, -0.4], "outcome": Y}
+    named = {names[place]: torch.tensor(value) for place, value in given.items()}
+    return float(loads(IN_A_PROGRAM.format(**names)).morphism.log_joint(None, named))
+
+
+def values_density() -> float:
+    number = float(torch.tensor(0.3).exp()) - 0.2
+    total = st.norm.logpdf(0.3, 0.3, 1.5) + st.norm.logpdf([0.2, -0.4]).sum()
+    for x, y in zip((1.0, 2.0, 3.0), Y, strict=True):
+        middle = number * x + 0.2
+        scale = float(torch.tensor(0.3).exp())
+        mass = 0.4 * st.norm.pdf(y, middle + 0.2, scale) + 0.6 * st.norm.pdf(y, middle - 0.4, scale)
+        total += float(torch.tensor(mass).log())
+    return total
+
+
+@pytest.mark.parametrize("turn", range(len(PLACES)))
+def test_a_name_of_a_program_may_be_the_languages(turn: int) -> None:
+    """Each in one of the places, in turn, and those that the program calls in all: called, they are the language's."""
+    expected = values_density()
+    every = [*FUNCTIONS, *FAMILIES, *GATED, MIXTURE, "solve", "Gompertz"]
+    for name in [*every[turn :: len(PLACES)], "exp", "sum", "Normal", "Categorical"]:
+        names = {**{place: f"{place}_" for place in PLACES}, PLACES[turn]: name}
+        assert values_named(names) == pytest.approx(expected, abs=1e-9), name
+        told = [one for one in analyse(IN_A_PROGRAM.format(**names)).diagnostics() if "unused" not in one.code.name]
+        assert {one.code.name for one in told} <= {"hidden-builtin"}, name
+
+
+def test_called_a_value_is_the_languages_function_and_a_lambda_is_itself() -> None:
+    text = (
+        "program p : One -> One\n    sample exp <- Normal(0.0, 1.0)\n    let log = x -> 2.0 * x\n"
+        "    sample Normal <- Normal(exp(exp) + log(exp), 1.0)\n"
+        "    observe ZeroInflated <- ZeroInflated(0.2, Poisson(3.0))\n"
+        "    return Normal\nexport p\n"
+    )
+    given = {"exp": torch.tensor(0.5), "Normal": torch.tensor(1.2), "ZeroInflated": torch.tensor(2.0)}
+    expected = st.norm.logpdf(0.5) + st.norm.logpdf(1.2, 2.718281828459045**0.5 + 1.0)
+    expected += float(torch.tensor(0.8 * st.poisson.pmf(2, 3.0)).log())
+    model = loads(text).morphism
+    assert float(model.log_joint(None, given)) == pytest.approx(expected, abs=1e-9)
+    found = MCMC(NUTSKernel(), 5, 5, 1, seed=1, engine="compiled").run(model, None, {"ZeroInflated": torch.tensor(2.0)})
+    assert found.engine == "compiled"
+    for place, shown, lines in (
+        ("$0exp(exp)", "The exponential of x", []),
+        ("exp(e$0xp)", "sample exp <-", [1]),
+        ("$0log(exp)", "let log = x", [2]),
+        ("<- $0Normal(exp", "Bell curve", []),
+    ):
+        asked = at(text.replace(place.replace("$0", ""), place, 1))
+        answer = hover(*asked)
+        assert answer is not None
+        assert shown in markdown(answer.content)
+        assert [one.start.line for one in definition(*asked)] == lines
+
+
+def test_what_is_imported_may_have_the_name_of_a_family_of_a_later_release(tmp_path: Path) -> None:
+    (tmp_path / "own.qvr").write_text(
+        "family Weibull(middle) : Real 1\n    density(x) = -(x - middle)^2 - 0.5723649429247001\ndef exp(x) = 3.0 * x\n"
+    )
+    for line in ('from "own.qvr" import Weibull, exp', 'import "own.qvr"'):
+        main = tmp_path / "main.qvr"
+        main.write_text(
+            f"{line}\nprogram p : One -> One\n    sample m <- Normal(0.0, 1.0)\n    observe y <- Weibull(exp(m))\n"
+            "    return m\nexport p\n"
+        )
+        found = float(load(main).morphism.log_joint(None, {"m": torch.tensor(0.7), "y": torch.tensor(1.0)}))
+        assert found == pytest.approx(st.norm.logpdf(0.7) + st.norm.logpdf(1.0, 2.1, 0.5**0.5), abs=1e-9)
 
 
 def test_what_is_hidden_is_no_family() -> None:

@@ -21,8 +21,8 @@ Drawn = TypeVar("Drawn", SampleStep, ObserveStep, PredictStep)
 
 
 def is_gate(name: Name, ctx: StepContext) -> bool:
-    """Whether the word means a gate: unless the file or the program uses it for something else."""
-    return name.text in GATED and ctx.bindings.get(name.text) is None and ctx.scope.lookup(name.text) is None
+    """Whether the word means a gate: unless the file uses it for something else."""
+    return name.text in GATED and ctx.scope.lookup(name.text) is None
 
 
 def with_gate(step: Drawn, ctx: StepContext) -> Drawn:

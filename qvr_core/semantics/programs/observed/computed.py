@@ -98,7 +98,8 @@ def _operations(outcome: Arith, step: ObserveStep, ctx: StepContext) -> tuple[li
                 names.append(NEGATE)
                 tree = inner
             case ArithCall(func=func, args=(ArithArg(key=None, value=inner),)) if func.text in FUNCTIONS:
-                if ctx.scope.lookup(func.text) is not None or func.text in ctx.bindings:
+                bound = ctx.bindings.get(func.text)
+                if ctx.scope.lookup(func.text) is not None or (bound is not None and bound.kind == "function"):
                     raise _NotComputed(f"`{func.text}` is one of this file's own here: {_KNOWN}", func.span)
                 names.append(func.text)
                 tree = inner
