@@ -213,7 +213,10 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     if computed_name(truncated_name(site.draw.family) or site.draw.family) is not None:
         raise no("a computed outcome", "compute it from the data beforehand, or observe the name itself")
     if gated_name(truncated_name(site.draw.family) or site.draw.family) is not None:
-        raise no("a gate", "ZeroInflatedPoisson and ZeroInflatedNegativeBinomial are")
+        beside = {"that is censored or truncated": site.limits or truncated_name(site.draw.family) is not None}
+        beside |= {"with missing cells": site.missing is not None, "that is predicted": predicted, "as a draw": latent}
+        if more := next((words for words, there in beside.items() if there), None):
+            raise no(f"a gate {more}")
     if site.draw.declared:
         raise no("a family that the file declares")
     space = site.bound[0][1].space
@@ -285,7 +288,7 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
 def _kind(space: Space, numbers: str, site: Site | None) -> str:
     if numbers in ("bool", "count"):
         return numbers
-    family = FAMILIES.get(site.draw.family) if site is not None and isinstance(site.draw, FamilyDraw) else None
+    family = FAMILIES[site.draw.family] if site is not None and isinstance(site.draw, FamilyDraw) else None
     if family is not None and family.discrete:
         if family.support.kind == "count":
             return "count"

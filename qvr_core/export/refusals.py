@@ -5,6 +5,8 @@ from __future__ import annotations
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.tails import WITH_TAILS
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import Site
 
 
 class Refused(Exception):
@@ -23,6 +25,10 @@ class Refused(Exception):
 def no_tails(factor: Factor) -> Refused:
     """Of limits of a family whose tails are not known in closed form."""
     message = f"`{factor.site.name}`: censoring and truncation of {factor.draw.family} are not exported"
-    return Refused(
-        factor.site.origin, message, f"there are {', '.join(WITH_TAILS)}, and Poisson and NegativeBinomial from 1 on"
-    )
+    counts = "Poisson, NegativeBinomial, Binomial and BetaBinomial from 1 on"
+    return Refused(factor.site.origin, message, f"there are {', '.join(WITH_TAILS)}, and {counts}")
+
+
+def no_gate(draw: FamilyDraw, site: Site, target: str) -> Refused:
+    """Of a gate before counts whose probability of 0 is not known in closed form."""
+    return Refused(draw.origin, f"`{site.name}`: {draw.family} is not exported to {target}")

@@ -54,6 +54,17 @@ def tails(draw: FamilyDraw, x: Expr) -> Tails | None:
     return tails_of(x, given) if tails_of is not None and known else None
 
 
+def log_none(draw: FamilyDraw) -> Expr | None:
+    """log P(T = 0) of a family of counts; None where it is not known here."""
+    given = dict(draw.args)
+    found = _AT_ZERO.get(draw.family)
+    if found is not None:
+        return found(given)
+    if draw.family == "Geometric" and "probs" in given:
+        return call("log", given["probs"])
+    return None
+
+
 def _normal(x: Expr, given: Given) -> Tails:
     loc, scale = given["loc"], given["scale"]
     return Tails(
@@ -120,14 +131,29 @@ def _no_count(given: Given) -> Expr | None:
 
 def _no_count_of_mean(given: Given) -> Expr | None:
     if not {"mean", "dispersion"} <= set(given):
-        return None
+        return _no_success(given)
     spread = call("mul", given["dispersion"], given["mean"])
     return call("neg", call("div", call("log1p", spread), given["dispersion"]))
+
+
+def _no_success(given: Given) -> Expr | None:
+    if "probs" in given:
+        return call("mul", given["total"], call("log1p", call("neg", given["probs"])))
+    return call("mul", given["total"], call("logsigmoid", call("neg", given["logits"])))
+
+
+def _no_success_of_beta(given: Given) -> Expr | None:
+    a, b, total = given["a"], given["b"], given["total"]
+    both = call("add", a, b)
+    left = call("sub", call("lgamma", call("add", b, total)), call("lgamma", b))
+    return call("sub", left, call("sub", call("lgamma", call("add", both, total)), call("lgamma", both)))
 
 
 _AT_ZERO: Mapping[str, Callable[[Given], Expr | None]] = {
     "Poisson": _no_count,
     "NegativeBinomial": _no_count_of_mean,
+    "Binomial": _no_success,
+    "BetaBinomial": _no_success_of_beta,
 }
 """log P(T = 0) of families of counts whose other tails are not known: what a count that cannot be 0 is truncated by."""
 

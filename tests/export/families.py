@@ -220,8 +220,29 @@ program narrowed : Row -> Row
     observe x[i : Row] : Real 1 [low=0.2] <- Exponential(exp(m))
     return m
 """
+# Counts behind gates: of numbers and of what is drawn, weighted, in a chain of their own and below hidden values.
+GATES = """object Row : FinSet 4
+object State : FinSet 2
+program gates : Row -> Row
+    data x : Row
+    data n, k, l : Row -> Nat
+    sample m <- Normal(0.3, 1.5)
+    observe n[i : Row] <- ZeroInflated(sigmoid(m * x[i]), Poisson(exp(m * x[i])))
+    observe k[i : Row] <- Hurdle(gate_logits=m, NegativeBinomial(mean=exp(m), dispersion=0.5))
+    observe l[i : Row] <- Hurdle(0.3, Binomial(10, probs=sigmoid(m)))
+    observe o[i : Row] <- ZeroInflated(0.3, Poisson(2.5)) [weight=x]
+    observe p : Row <- ZeroInflated(gate_logits=0.4, Poisson(log_rate=m))
+    observe q[i : Row] <- Hurdle(0.2, NegativeBinomial(3.0, probs=sigmoid(m)))
+    observe r[i : Row] <- ZeroInflated(sigmoid(m), Binomial(7, logits=x[i]))
+    observe u[i : Row] : Nat [low=1] <- Binomial(9, probs=sigmoid(m))
+    observe v[i : Row] : Nat [low=1] <- NegativeBinomial(3.0, logits=m)
+    marginalize z[i : Row] : State <- Categorical([0.4, 0.6])
+        observe w[i : Row] <- Hurdle(0.25, Poisson(exp(m) + z[i]))
+    return m
+"""
 CASES = (
     "families",
+    "gates",
     "others",
     "narrowed",
     "bases",
@@ -284,6 +305,9 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         seen = {"y": [0.2, 3.5, 0.3, 0.9], "x": [0.3, 0.25, 1.4, 2.2], "late": [0.0, 1.0, 0.0, 0.0]}
         counts = {"n": [1, 2, 1, 4], "k": [3, 1, 2, 1], "l": [1, 1, 5, 2]}
         write_case(folder, "narrowed", target, NARROWED, {**seen, **counts}, inside)
+        gated = {name: [0, 2, at, 1 + at] for at, name in enumerate(("n", "k", "l", "o", "p", "q", "r", "w"))}
+        above = {"u": [1, 2, 1, 5], "v": [3, 1, 2, 1]}
+        write_case(folder, "gates", target, GATES, {"x": [0.4, -0.6, 1.2, 0.9], **above, **gated}, {"m": 0.35})
         tables = {"z": [[0.1, 0.2], [0.9, -0.4], [1.2, 0.3], [0.0, 2.0]]}
         tables["h"] = [[0.1, 0.9], [0.5, 0.6], [0.8, 0.3], [0.2, 0.4]]
         others = {"w": [0.5, 2.0, 0.0, 1.5], "late": [0.0, 1.0, 1.0, 0.0], "keep": [1, 0, 1, 1]}

@@ -147,8 +147,10 @@ def test_flat_is_exported_on_its_space_and_draws_between_bounds_where_tails_are_
             text(lines + "observe y[i : Row] <- Normal(s, 1.0)", target)
     with pytest.raises(Refused, match="`y`: a computed outcome is not exported"):
         text("sample s <- Normal(0.0, 1.0)\nobserve log(y)[i : Row] <- Normal(s, 1.0)", target)
-    with pytest.raises(Refused, match=r"`y`: a gate is not exported; .*ZeroInflatedPoisson"):
-        text("sample s <- Beta(1.0, 1.0)\nobserve y[i : Row] <- Hurdle(s, Poisson(2.0))", target)
+    with pytest.raises(Refused, match=r"`y`: a gate that is censored or truncated is not exported"):
+        text("sample s <- Beta(1.0, 1.0)\nobserve y[i : Row] : Nat [low=1] <- ZeroInflated(s, Poisson(1.0))", target)
+    with pytest.raises(Refused, match=r"`y`: a gate that is predicted is not exported"):
+        text("sample s <- Beta(1.0, 1.0)\npredict y[i : Row] <- Hurdle(s, Poisson(1.0))", target)
     with pytest.raises(Refused, match=r"truncated by `: Ordered 2 \[low=0.0\]` in order is not exported"):
         text("sample s : Ordered 2 [low=0.0] <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(s[0], 1.0)", target)
     with pytest.raises(Refused, match="an ordered vector by place is not exported"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from qvr_core.export.arrays.expressions import Expressions, is_constant, is_truth, rank
-from qvr_core.export.refusals import Refused, no_tails
+from qvr_core.export.refusals import Refused, no_gate, no_tails
 from qvr_core.lowered.axes import event_dims
 from qvr_core.lowered.censoring_and_truncation import limited
 from qvr_core.lowered.factors import Factor
+from qvr_core.lowered.gates import gated, is_gated
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -23,19 +24,30 @@ class Densities:
 
     def distribution(self, draw: FamilyDraw, site: Site) -> str | None:
         """The distribution of one element; None where the target has only its log density."""
-        template = self._template(draw, site)
-        if "{value}" in template:
+        template = "" if is_gated(draw) else self._template(draw, site)
+        if not template or "{value}" in template:
             return None
         return self.expressions.template(template, **self._arguments(draw, site))
 
     def log_density(self, draw: FamilyDraw, site: Site, value: str) -> str:
         """The log density of each element of a value."""
+        if is_gated(draw):
+            return self._gated(draw, site, value)
         template = self._template(draw, site)
         arguments = self._arguments(draw, site)
         if "{value}" in template:
             return self.expressions.template(template, value=value, **arguments)
         made = self.expressions.template(template, **arguments)
         return self.expressions.template(self.dialect.log_prob, made, value)
+
+    def _gated(self, draw: FamilyDraw, site: Site, value: str) -> str:
+        """That of counts behind a gate."""
+        known, expressions = gated(draw), self.expressions
+        if known is None:
+            raise no_gate(draw, site, self.dialect.target)
+        none, more = (expressions.number(one, expressions.text(one)) for one in (known.zero, known.more))
+        counts = f"{self.log_density(known.counts, site, value)} + {more}"
+        return expressions.template(self.dialect.where, expressions.compared("eq", value, "0"), none, counts)
 
     def of(self, factor: Factor) -> str:
         """The log density of each element of a factor, as far as it counts."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from qvr_core.export.refusals import Refused, no_tails
+from qvr_core.export.refusals import Refused, no_gate, no_tails
 from qvr_core.export.stan.elements import Elements, Places, number
 from qvr_core.export.stan.places import ALL, BEFORE, EQUAL, PRODUCT, SUM, TERNARY, Text
 from qvr_core.export.stan.tables import FAMILIES
 from qvr_core.lowered.axes import event_dims
 from qvr_core.lowered.censoring_and_truncation import limited
 from qvr_core.lowered.factors import Factor
+from qvr_core.lowered.gates import gated, is_gated
 from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -27,6 +28,8 @@ class Densities:
     def of(self, draw: FamilyDraw, site: Site, value: str, at: Places, *, summed: bool = False) -> Text:
         """The log density of an element: `value` as a text, `at` the places of the arguments' elements.  Where its
         hidden values are summed out (`summed`), a probability of 0 stays finite."""
+        if is_gated(draw):
+            return self._gated(draw, site, value, at)
         key, template, more = self._entry(draw, site)
         arguments = self._arguments(draw, site, at)
         if key == "Categorical(probs)" and (summed or not _is_simplex(draw.args[0][1])):
@@ -37,6 +40,14 @@ class Densities:
             return Text(self.elements.helped("log_clamped", chance.text))
         text = template.format(value=value, **arguments)
         return Text(f"{text} + {more}", SUM) if more else Text(text)
+
+    def _gated(self, draw: FamilyDraw, site: Site, value: str, at: Places) -> Text:
+        """That of counts behind a gate."""
+        known, elements = gated(draw), self.elements
+        if known is None:
+            raise no_gate(draw, site, "Stan")
+        counts = f"{self.of(known.counts, site, value, at).at(SUM)} + {elements.of(known.more, at).at(SUM)}"
+        return Text(f"{value} == 0 ? {elements.of(known.zero, at).at(SUM)} : {counts}", TERNARY)
 
     def added(self, factor: Factor, at: Places, target: str, *, summed: bool = False) -> list[str]:
         """Lines that add the density of an element to a target, as far as it counts."""
@@ -78,6 +89,8 @@ class Densities:
 
     def along(self, draw: FamilyDraw, site: Site, name: str, at: Places, count: str) -> str | None:
         """The log density of all elements in one call, where each argument is a vector or one number."""
+        if is_gated(draw):
+            return None
         _, template, more = self._entry(draw, site)
         family = LANGUAGE[draw.family]
         if not ("_lpdf(" in template or "_lpmf(" in template) or family.event or draw.family in (
