@@ -14,6 +14,7 @@ from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.equations import METHODS, SOLVE
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.gates import GATED
 from qvr_core.semantics.modules.module import Target
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.placing import units_of
@@ -264,7 +265,7 @@ def _value(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurr
         return symbol
     if name in BUILTINS and (occurrence.part == "callee" or BUILTINS[name].reserved):
         return Symbol("builtin", name)
-    if occurrence.part == "callee" and name in FAMILIES:
+    if occurrence.part == "callee" and (name in FAMILIES or name in GATED):
         return Symbol("family", name)
     if occurrence.part == "callee" and name == SOLVE:
         return Symbol("form", name)

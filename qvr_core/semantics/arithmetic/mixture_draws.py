@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, support_words
+from qvr_core.semantics.language.gates import GATED
 from qvr_core.semantics.language.mixtures import CALL, MIXTURE, mixture_of, other_support, unfit
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
@@ -91,8 +92,8 @@ def _components(calls: Sequence[ArithCall], ctx: StepContext) -> list[Family] | 
         name = call.func
         family = family_named(name.text, ctx.scope)
         if family is None:
-            if not is_damaged(name.text, ctx.scope):
-                report_no_family(name, ctx)
+            if not is_damaged(name.text, ctx.scope) and name.text not in GATED:
+                report_no_family(name, ctx)  # what is wrong with a gate has been said
             return None
         why = unfit(family)
         if why is None and found and other_support(found[0], family):

@@ -51,7 +51,7 @@ def _facts_named(name: str, own: Mapping[str, Family]) -> Family:
     components = component_names(name)
     if components is None:
         return own[name] if name in own else FAMILIES[name]
-    return mixture_of([own[name] if name in own else FAMILIES[name] for name in components])
+    return mixture_of([_facts_named(one, own) for one in components])
 
 
 def _support(space: Space, numbers: str) -> Support:

@@ -49,9 +49,9 @@ def declared_in(family: str, scope: Scope) -> Iterator[DeclaredFamily]:
     family = truncated_name(family) or family
     outcome = computed_name(family)
     family = family if outcome is None else outcome[1]
-    gate = gated_name(family)
-    family = family if gate is None else gate[1]
-    for name in dict.fromkeys(component_names(family) or (family,)):
+    components = component_names(family) or (family,)
+    gates = {one: gated_name(one) for one in components}
+    for name in dict.fromkeys(one if gate is None else gate[1] for one, gate in gates.items()):
         entry = scope.lookup(name)
         if isinstance(entry, DistributionEntry):
             yield entry.family

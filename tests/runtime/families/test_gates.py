@@ -127,3 +127,34 @@ def test_the_gate_of_a_poisson_is_the_familys_own() -> None:
         for one in ("log_prob", "log_cdf", "log_survival"):
             left, right = (getattr(each, one)(value, *each.canonical(given)) for each in (built, made))
             assert left.item() == pytest.approx(right.item(), abs=1e-12)
+
+
+def test_a_component_of_a_mixture_may_have_a_gate() -> None:
+    model = _model(
+        "observe y[i : Row] <- Mixture([0.3, 0.2, 0.5], ZeroInflated(g, Poisson(exp(m))), Own(exp(m) + 3.0), "
+        "Hurdle(gate_logits=m, Own(2.0)))"
+    )
+    data = {"y": torch.as_tensor(Y)}
+    for gate, m in POINTS:
+        parts = (
+            0.3 * _mass("ZeroInflated", st.poisson(np.exp(m)), gate, Y),
+            0.2 * st.poisson(np.exp(m) + 3.0).pmf(Y),
+            0.5 * _mass("Hurdle", st.poisson(2.0), 1.0 / (1.0 + np.exp(-m)), Y),
+        )
+        wanted = np.log(sum(parts)).sum() + _prior(gate, m)
+        found = model.log_joint(None, {"g": torch.tensor(gate), "m": torch.tensor(m), **data}).item()
+        assert found == pytest.approx(wanted, abs=1e-9, rel=1e-9)
+    run = MCMC(NUTSKernel(), 3, 2, 1, seed=1, engine="compiled").run(model, None, data)
+    assert run.engine == "compiled"
+    censored = _model(
+        "observe y[i : Row] <- Mixture([0.3, 0.7], Hurdle(g, Poisson(exp(m))), Poisson(9.0)) [right_censored=c]"
+    )
+    late = np.array([0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    for gate, m in POINTS:
+        every = np.arange(3000.0)
+        mass = 0.3 * _mass("Hurdle", st.poisson(np.exp(m)), gate, every) + 0.7 * st.poisson(9.0).pmf(every)
+        at = Y.astype(int)
+        terms = [mass[k:].sum() if c else mass[k] for k, c in zip(at, late, strict=True)]
+        values = {"g": torch.tensor(gate), "m": torch.tensor(m), "c": torch.as_tensor(late), **data}
+        found = censored.log_joint(None, values).item()
+        assert found == pytest.approx(np.log(terms).sum() + _prior(gate, m), abs=1e-9, rel=1e-9)
