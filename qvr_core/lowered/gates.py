@@ -67,17 +67,25 @@ def _log_add(a: float, b: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
+def _log_rest(a: float) -> float:
+    return math.log(-math.expm1(a))
+
+
+def _log_sigmoid(a: float) -> float:
+    return -_log_add(0.0, -a)
+
+
 _OF_NUMBERS: Mapping[str, Callable[..., float]] = {
-    "neg": lambda a: -a,
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
+    "neg": float.__neg__,
+    "add": float.__add__,
+    "sub": float.__sub__,
+    "mul": float.__mul__,
+    "div": float.__truediv__,
     "exp": math.exp,
     "log": math.log,
     "log1p": math.log1p,
     "lgamma": math.lgamma,
-    "log1mexp": lambda a: math.log(-math.expm1(a)),
-    "logsigmoid": lambda a: -_log_add(0.0, -a),
+    "log1mexp": _log_rest,
+    "logsigmoid": _log_sigmoid,
     "logaddexp": _log_add,
 }
