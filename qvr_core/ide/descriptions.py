@@ -17,6 +17,7 @@ from qvr_core.ide.symbols import Symbol, lookup, references
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.deductions.rule_instances import weight_count
+from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.model.arrows import (
@@ -41,6 +42,7 @@ from qvr_core.semantics.types.model.arrows import (
     Scan,
     Sort,
 )
+from qvr_core.semantics.types.model.families import DeclaredFamily
 from qvr_core.semantics.types.model.file import Replicated
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
@@ -195,7 +197,8 @@ def _network(arrow: Arrow) -> str:
     """What a kernel does, in words."""
     if not isinstance(arrow, Kernel) or arrow.fixed is not None or arrow.family is None or arrow.tie is not None:
         return ""
-    family = FAMILIES.get(arrow.family)
+    own = arrow.declared
+    family = facts_of(own) if isinstance(own, DeclaredFamily) else FAMILIES.get(arrow.family)
     if family is None:
         return ""
     finite = all(isinstance(factor, Finite) for factor in factors_of(item_of(arrow.domain.space)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.kernel_networks import Matrix, Network
 from qvr_core.runtime.arrows.layers import EmbedArrow, LinearArrow
+from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.heads import Head
 from qvr_core.runtime.families.links import Params
 from qvr_core.runtime.values import layout
@@ -25,13 +26,19 @@ class KernelArrow(ArrowModule):
     sampled = True
     pointwise = True
 
-    def __init__(self, node: Kernel, path: str, tied: EmbedArrow | LinearArrow | None = None) -> None:
-        """`tied` is the arrow whose matrix `node.tie` names."""
+    def __init__(
+        self,
+        node: Kernel,
+        path: str,
+        tied: EmbedArrow | LinearArrow | None = None,
+        family: RuntimeFamily | None = None,
+    ) -> None:
+        """`tied` is the arrow whose matrix `node.tie` names, `family` the one that the file declares."""
         super().__init__()
         self.domain, self.codomain = node.domain, node.codomain
         self.path = path
         self.paths = (path,)
-        self.head = Head(node.family or TABULAR, node.codomain.space, node.scale, dict(node.options))
+        self.head = Head(family or node.family or TABULAR, node.codomain.space, node.scale, dict(node.options))
         self.tabular = all(block.finite for block in layout.blocks(node.codomain.space))
         self.fixed = dict(node.fixed) if node.fixed is not None else None
         if self.fixed is None:

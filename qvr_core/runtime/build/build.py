@@ -27,6 +27,7 @@ from qvr_core.runtime.arrows.summation import compose
 from qvr_core.runtime.arrows.windows import ConvArrow, PoolArrow
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.declared_algebras import algebra_named
+from qvr_core.runtime.programs.declared.families import declared_family
 from qvr_core.runtime.tensors.algebras import Algebra
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
@@ -65,6 +66,7 @@ from qvr_core.semantics.types.model.arrows import (
     TakeFactor,
 )
 from qvr_core.semantics.types.model.arrows import Tensor as ModelTensor
+from qvr_core.semantics.types.model.families import DeclaredFamily
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program, called
 
@@ -235,7 +237,8 @@ class Builder:
         """A kernel.  A matrix that it shares is that of the declared arrow, in each copy of a stack too."""
         tied = None if node.tie is None else self.root.named(node.tie.name)
         assert tied is None or isinstance(tied, EmbedArrow | LinearArrow)
-        kernel = self._leaf(node.name, with_prior(KernelArrow(node, self.prefix + node.name, tied), node))
+        own = declared_family(node.declared, self) if isinstance(node.declared, DeclaredFamily) else None
+        kernel = self._leaf(node.name, with_prior(KernelArrow(node, self.prefix + node.name, tied, own), node))
         if tied is not None:
             kernel.leaves = {**kernel.leaves, **leaves_of(tied)}
         return kernel

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
+from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params
 from qvr_core.runtime.families.registry import RUNTIME_FAMILIES
 from qvr_core.runtime.values import layout
@@ -28,8 +29,10 @@ class Head:
     (scales).  Shapes below: `lead` are the axes before a value's own.
     """
 
-    def __init__(self, family: str, codomain: Space, scale: float, options: Mapping[str, object]) -> None:
-        self.family = RUNTIME_FAMILIES[family]
+    def __init__(
+        self, family: str | RuntimeFamily, codomain: Space, scale: float, options: Mapping[str, object]
+    ) -> None:
+        self.family = RUNTIME_FAMILIES[family] if isinstance(family, str) else family
         facts = self.family.facts
         self.codomain = codomain
         self.scale = scale

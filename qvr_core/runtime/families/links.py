@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.engine import functional as F
-from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.family import Family, bounds_of
 from qvr_core.semantics.types.spaces import Finite, Real, Space
 
 SOFTPLUS_SHIFT = 0.541325
 """softplus(0.541325) = 1: a raw output of zero gives one."""
 FLOOR = 0.001
+_EDGE = 1e-6
+"""How far from its ends, as a share, a number between two bounds stays."""
 _LARGE = 1e4
 """Raw outputs are taken as at most this in size where a family's arithmetic would overflow."""
 
@@ -73,6 +76,42 @@ def elementwise(head: HeadPlan, raw: Tensor) -> Params:
             value = positive(value)
         made.append(value * head.scale if parameter.name == "scale" else value)
     return tuple(made)
+
+
+def by_constraint(head: HeadPlan, raw: Tensor) -> Params:
+    """Of a declared family, each parameter by what it takes: numbers above a bound by softplus, between two by a
+    sigmoid, a simplex by softmax, an ascending vector by sums of softplus.
+
+    A parameter of single draws is (…, d) for d of them, its vectors (…, d, k); of one vector (…) and (…, k).
+    """
+    made: list[Tensor] = []
+    pieces = head.pieces(raw)
+    for parameter in head.family.parameters:
+        value = pieces[parameter.name]
+        if head.family.event and not parameter.rank:
+            value = value.squeeze(-1)
+        elif parameter.rank and not head.family.event:
+            width = math.prod(head.event_shape)
+            value = value.unflatten(-1, (width, value.shape[-1] // width))
+        value = _legal(parameter.constraint, value)
+        made.append(value * head.scale if parameter.name == "scale" else value)
+    return tuple(made)
+
+
+def _legal(constraint: str, value: Tensor) -> Tensor:
+    if constraint in ("positive", "positive vector"):
+        return positive(value)
+    if constraint == "simplex":
+        return (value.softmax(-1) + _EDGE) / (1.0 + _EDGE * value.shape[-1])
+    if constraint == "ordered":
+        first, rest = value[..., :1], value[..., 1:]
+        return arrays.cat([first, first + positive(rest).cumsum(-1)], -1)
+    low, high = (0.0, 1.0) if constraint == "unit" else bounds_of(constraint) or (None, None)
+    if low is None:
+        return value
+    if high is None:
+        return low + positive(value)
+    return low + (high - low) * (_EDGE + (1.0 - 2.0 * _EDGE) * value.sigmoid())
 
 
 def triangular(raw: Tensor, size: int, scale: float) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
+from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_heads import raw_width
 from qvr_core.semantics.types.model.arrows import (
@@ -23,6 +24,7 @@ from qvr_core.semantics.types.model.arrows import (
     Position,
     Scan,
 )
+from qvr_core.semantics.types.model.families import DeclaredFamily
 from qvr_core.semantics.types.spaces import Dim, Finite, Linear, Real, Space, factors_of, item_of, width
 
 LOOKUP_WIDTH = 16
@@ -119,10 +121,11 @@ def _raw_width(kernel: Kernel) -> int | None:
         return None
     if kernel.family is None:
         return _elements(codomain)
-    if kernel.family not in FAMILIES:
+    own = facts_of(kernel.declared) if isinstance(kernel.declared, DeclaredFamily) else None
+    if own is None and kernel.family not in FAMILIES:
         return None
     try:
-        return raw_width(FAMILIES[kernel.family], codomain, dict(kernel.options))
+        return raw_width(own or FAMILIES[kernel.family], codomain, dict(kernel.options))
     except (TypeError, ValueError):
         raise UnknownSize from None  # the family does not fit its codomain, which is a diagnostic of its own
 

@@ -19,6 +19,7 @@ def facts_of(declared: DeclaredFamily) -> Family:
     space = declared.space.space
     vector = _size(space) is not None and not isinstance(space, Finite)
     length = _length(_size(space))
+    no_head = _no_head(declared, length)
     return Family(
         declared.name,
         tuple(_parameter(one, length) for one in declared.parameters),
@@ -28,10 +29,29 @@ def facts_of(declared: DeclaredFamily) -> Family:
         event=int(vector),
         cdf=declared.cdf is not None or declared.log_survival is not None,
         noncentred=declared.standard is not None,
-        step_only=True,
+        step_only=bool(no_head),
+        no_head=no_head,
         drawn=declared.draw is not None,
         length=length,
     )
+
+
+def _no_head(declared: DeclaredFamily, length: int | str | None) -> str:
+    """Why no network gives the parameters of a family; '' where one does."""
+    if isinstance(declared.space.space, Finite):
+        return "a head with values of a finite set is Categorical"
+    for one in declared.parameters:
+        space, own = one.space, _length(_size(one.space))
+        if one.numbers:
+            return f"`{one.name}` is a whole number, which no network gives"
+        if isinstance(space, Real) and space.low is None and space.high is not None:
+            return f"`{one.name}` has a bound above alone; a network gives numbers above one, or between two"
+        vector = isinstance(space, Constrained) and space.kind in ("Simplex", "Ordered")
+        if not isinstance(space, Real) and not vector:
+            return f"no network gives `{one.name}`"
+        if isinstance(own, str) and own != length:
+            return f"nothing says how long `{one.name}` is"
+    return ""
 
 
 def facts_of_draw(draw: FamilyDraw) -> Family:

@@ -102,6 +102,8 @@ class Family:
     improper: bool = False
     drawn: bool = True
     length: int | str | None = None
+    no_head: str = ""
+    """Why one that is `step_only` is no head, where there is more to say."""
     open: bool = False
     """Whether the ends of its support have no density."""
 

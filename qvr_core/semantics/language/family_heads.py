@@ -15,8 +15,9 @@ CONSTRAINED = ("Simplex", "CholeskyFactor", "Correlation", "Covariance")
 def head_problem(family: Family, codomain: Space) -> str | None:
     """Why a kernel head of `family` cannot land in `codomain`, in words, or None where it can."""
     if family.step_only and not isinstance(codomain, Unknown):
-        return f"{family.name} stands behind `<-` only: a network cannot give its parameters"
-    return landing_problem(family, codomain)
+        why = family.no_head or "a network cannot give its parameters"
+        return f"{family.name} stands behind `<-` only: {why}"
+    return landing_problem(family, codomain) or _length_problem(family, codomain)
 
 
 def landing_problem(family: Family, codomain: Space) -> str | None:
@@ -30,6 +31,16 @@ def landing_problem(family: Family, codomain: Space) -> str | None:
     if len(factors) > 1 and family.support.kind in CONSTRAINED:
         return f"{family.name} draws one {family.support.kind}, not a product"
     return None
+
+
+def _length_problem(family: Family, codomain: Space) -> str | None:
+    """Why a vector of the family's own length is no value of a space."""
+    known = isinstance(codomain, Real) and all(isinstance(size, int) for size in codomain.shape)
+    known = known or (isinstance(codomain, Constrained) and isinstance(codomain.size, int))
+    if not known or not isinstance(family.length, int) or family.support.kind == "finite":
+        return None
+    wide = event_width(codomain)
+    return None if wide == family.length else f"{family.name} draws {family.length} numbers, not {wide}"
 
 
 def _factor_problem(family: Family, space: Space) -> str | None:
@@ -98,6 +109,9 @@ def _raw(parameter: Parameter, family: Family, codomain: Space, options: Mapping
             return triangle(matrix_shape(codomain)[0])
         case "column triangle":
             return triangle(matrix_shape(codomain)[1])
+        case option if option not in family.head_options:
+            own = parameter.length if parameter.rank and isinstance(parameter.length, int) else 1
+            return own if family.event else own * event_width(codomain)
         case option:
             return event_width(codomain) * _whole(options, family, option)
 

@@ -16,7 +16,7 @@ from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.bijectors import Standardised
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
 from qvr_core.runtime.families.gated import gated_family
-from qvr_core.runtime.families.links import Params
+from qvr_core.runtime.families.links import Params, by_constraint
 from qvr_core.runtime.families.mixtures import mixed_family
 from qvr_core.runtime.families.on_spaces.outcomes import outcome_family
 from qvr_core.runtime.families.on_spaces.truncated import truncated_family
@@ -87,6 +87,7 @@ def declared_family(declared: DeclaredFamily, parts: Parts) -> RuntimeFamily:
         made.log_prob,
         draw=_undrawn(facts) if declared.draw is None else made.draw,
         reparameterised=made.formulas.smooth,
+        link=by_constraint,
         noise_event=made.event,
         categories=made.categories if facts.support.kind == "finite" else None,
         log_table=made.log_table if facts.support.kind == "finite" else None,

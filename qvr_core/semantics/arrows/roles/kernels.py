@@ -9,6 +9,7 @@ from qvr_core.semantics.arrows.ties import read_tie
 from qvr_core.semantics.arrows.weight_priors import Prior, read_option
 from qvr_core.semantics.language.families import FAMILIES, suggested_head
 from qvr_core.semantics.language.family_heads import head_problem
+from qvr_core.semantics.scope.families import declared_in
 from qvr_core.semantics.scope.scope import Scope, show
 from qvr_core.semantics.types.codes import (
     FAMILY_MISMATCH,
@@ -59,6 +60,7 @@ def kernel(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
         prior=_prior(settings, scope),
         tie=_tie(head, domain, codomain, settings, scope) if fits else None,
         bias=settings.flag("bias"),
+        declared=None if head is None else next(declared_in(head.family.name, scope), None),
     )
 
 

@@ -97,6 +97,14 @@ class ProgramBase:
 
 
 @immutable_by_name
+class FamilyBase:
+    """What a kernel tells of the family of the file that it draws from; the whole is `families.DeclaredFamily`, which
+    stands above arrows."""
+
+    name: str
+
+
+@immutable_by_name
 class Embed(ArrowBase):
     """Table (n, d) from a finite set to a real space, N(0, 0.5²) at the start."""
 
@@ -130,6 +138,8 @@ class Kernel(ArrowBase):
     prior: Prior | None = None
     tie: Tie | None = None
     bias: bool = True
+    declared: FamilyBase | None = None
+    """The family, where the file declares it."""
 
 
 @immutable_by_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.arrows import FamilyBase
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.spaces import Finite, Named, Space
 from qvr_core.syntax.immutable import immutable, immutable_by_name
@@ -69,7 +70,7 @@ class InnerDraw:
 
 
 @immutable_by_name
-class DeclaredFamily:
+class DeclaredFamily(FamilyBase):
     """A family that the file declares (docs/reference.md#families-of-your-own).
 
     `space` is that of one element, `numbers` 'count' for `Nat` and 'bool' for `Bool`; a size that the arguments decide
@@ -77,7 +78,6 @@ class DeclaredFamily:
     `draw` is computed.
     """
 
-    name: str
     space: Named
     parameters: tuple[DeclaredParameter, ...]
     density: Formula
