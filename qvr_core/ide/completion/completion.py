@@ -52,6 +52,7 @@ from qvr_core.ide.completion.offers import (
     families_offered,
     functions_offered,
     objects_offered,
+    own_heads_offered,
     parameters_offered,
     readers_of,
     returned_offered,
@@ -257,6 +258,8 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
     codomain = sides_of(snapshot, place)[1]
     fitting = heads_for(codomain) if codomain is not None else ()
     scaled = any(one.text == "scale" and two.kind == "EQUAL" for one, two in pairwise(place.tokens))
+    if role == "kernel":
+        yield from own_heads_offered(snapshot, place, codomain)
     for family in FAMILIES.values():
         if scaled and role == "kernel" and not family.has_scale:
             continue

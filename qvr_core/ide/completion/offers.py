@@ -27,6 +27,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.language.gates import GATED, ungated
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.types.axes import set_of
@@ -35,7 +36,7 @@ from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.file import Replicated
 from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import ObserveModel
-from qvr_core.semantics.types.spaces import Finite, Product, Space
+from qvr_core.semantics.types.spaces import Finite, Product, Space, Unknown
 from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import arrow_named, sites
 from qvr_core.syntax.lexer import tokenize
@@ -210,6 +211,15 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
     rank = GOOD if fitting == FITS else OTHER
     text = f"{MIXTURE}(${{1:weights}}, ${{2:Normal(0.0, 1.0)}}, ${{3:Normal(0.0, 1.0)}})"
     yield Completion(MIXTURE, "class", SUMMARY, family_text(MIXTURE), text, snippet=True, rank=rank, order=len(first))
+
+
+def own_heads_offered(snapshot: Snapshot, place: Context, codomain: Space | None) -> Items:
+    """The families of the file that a kernel into a space may have as its head."""
+    for name, held in _names(snapshot, place):
+        facts = declared_facts(snapshot, name) if held.kind == "distribution" else None
+        if facts is not None and head_problem(facts, Unknown() if codomain is None else codomain) is None:
+            described = function_text(snapshot, Symbol("distribution", name))
+            yield Completion(name, "class", facts.summary, described, rank=BEST)
 
 
 def _placeholders(family: Family) -> str:

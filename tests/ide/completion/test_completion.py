@@ -50,6 +50,11 @@ def test_families_fit_the_codomain() -> None:
     assert "Categorical" in finite
     assert "Normal" not in finite
     real = labels(LM + "morphism m : Hidden -> Hidden [role=kernel] ~ $0\n")
+    own = "family Own(loc, scale : Real 1 [low=0.0]) : Real 1\n    density(x) = -x^2\n"
+    own += "family Trials(total : Nat) : Real 1\n    density(x) = -x^2\n"
+    declared = labels(LM + own + "morphism m : Hidden -> Hidden [role=kernel] ~ $0\n")
+    assert "Own" in declared[:3]
+    assert "Trials" not in declared
     assert real[0] == "Normal"
     assert "Categorical" not in real
     assert "LogNormal" not in labels(
