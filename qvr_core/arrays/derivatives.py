@@ -337,8 +337,14 @@ def _matmul(node: Array, d: Array) -> Sequence[Array | None]:
 # ---------------------------------------------------------------- matrices
 
 
+MANY_ROWS = 12
+"""Of a matrix: with fewer, products whose loops are written out are faster than a routine."""
+
+
 @rule("cholesky")
 def _cholesky(node: Array, d: Array) -> Sequence[Array | None]:
+    if node.shape[-1] >= MANY_ROWS:
+        return [g.cholesky_pulled(node, d)]
     inner = g.matmul(transposed(node), d)
     half = _times(p("add", triangle(inner), transposed(triangle(inner, strict=True))), 0.5)
     left = g.solve_triangular(transposed(node), half, upper=True)

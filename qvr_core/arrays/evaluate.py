@@ -157,6 +157,15 @@ def _cholesky(x: Numbers) -> Numbers:
         return np.full(x.shape, np.nan)
 
 
+def _cholesky_pulled(factor: Numbers, d: Numbers) -> Numbers:
+    """L⁻ᵀ S L⁻¹, S half of the lower triangle of Lᵀ d and of its mirror image (Murray 2016, Differentiation of the
+    Cholesky decomposition, equation 10)."""
+    inner = np.tril(factor.swapaxes(-1, -2) @ np.tril(d))
+    half = 0.5 * (inner + np.tril(inner, -1).swapaxes(-1, -2))
+    left = _solve((factor.swapaxes(-1, -2), half), (True, True, False))
+    return _solve((factor, left), (False, False, False))
+
+
 def _failed(x: Numbers) -> Numbers:
     return np.array(0.0 if np.isfinite(_cholesky(x)).all() else 1.0)
 
@@ -276,6 +285,7 @@ _OPERATIONS: dict[str, Evaluated] = {
     "cumprod": lambda a, p, s: np.cumprod(a[0], p[0]),
     "matmul": lambda a, p, s: a[0] @ a[1],
     "cholesky": lambda a, p, s: _matrices(a[0], _cholesky, s),
+    "cholesky_pulled": lambda a, p, s: _cholesky_pulled(*a),
     "cholesky_failed": lambda a, p, s: _matrices(a[0], _failed, s),
     "solve_triangular": lambda a, p, s: _solve(a, p),
     "inverse": lambda a, p, s: _inverse(a[0]),

@@ -304,6 +304,11 @@ def cholesky(x: Array) -> tuple[Array, Array]:
     return factor, x.graph.make("cholesky_failed", (x,), (), x.shape[:-2], "real")
 
 
+def cholesky_pulled(factor: Array, d: Array) -> Array:
+    """The derivative (…, n, n) by a symmetric matrix, from that by its lower factor."""
+    return factor.graph.make("cholesky_pulled", (factor, d), (), factor.shape, "real")
+
+
 def solve_triangular(factor: Array, right: Array, *, upper: bool, left: bool = True, unit: bool = False) -> Array:
     """X of A X = B, or of X A = B, with A triangular; axes in front are broadcast."""
     lead = broadcast([factor.shape[:-2], right.shape[:-2]])

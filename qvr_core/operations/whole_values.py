@@ -119,6 +119,7 @@ WHOLE_VALUES: tuple[Operation, ...] = (
     builtin("compose", (2, None), "compose", "deductions in turn: goals become axioms", "first second"),
     Operation(name="add_along", node=Node(group="structural", traits=words("cheap"))),
     Operation(name="cholesky_failed", node=Node(group="matrix", traits=words("flat"))),
+    Operation(name="cholesky_pulled", node=Node(group="matrix")),
     Operation(name="diagonal", node=Node(group="structural", traits=words("cheap"))),
     Operation(name="eigenvectors", interval=i.Interval(-1.0, 1.0),
         targets=Targets(torch="eigenvectors({0})", numpyro="eigenvectors({0})")),

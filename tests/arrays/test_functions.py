@@ -33,6 +33,13 @@ def moved(x: Any) -> Any:
     return M + torch.diag_embed(x[:3])
 
 
+def many_rows(x: Any) -> Any:
+    """A covariance of thirteen numbers on a line, which is computed by routines."""
+    at = torch.arange(13.0, dtype=torch.float64)
+    gaps = (at[:, None] - at).square() * (0.1 + x[0].square())
+    return x[1].square() * torch.exp(-gaps) + (1.0 + x[2].square()) * torch.eye(13, dtype=torch.float64)
+
+
 POINTWISE = {
     "abs": 1.0, "acos": 0.4, "acosh": 3.0, "asin": 0.4, "asinh": 1.0, "atan": 1.0, "atanh": 0.4, "ceil": 1.0,
     "cos": 1.0, "cosh": 1.0, "digamma": 2.0, "erf": 1.0, "erfc": 1.0, "exp": 1.0, "exp2": 1.0, "expm1": 1.0,
@@ -112,6 +119,7 @@ CASES: list[Case] = [
     ("einsum", lambda x: torch.einsum("ij,j,ki->k", M, x[:3], M)),
     ("kron", lambda x: torch.kron(x[:3].outer(x[:1]), x[:1].outer(x[:1]))),
     ("cholesky", lambda x: torch.linalg.cholesky(moved(x) @ moved(x).mT)),
+    ("cholesky of many rows", lambda x: torch.linalg.cholesky(many_rows(x)).exp() * torch.arange(1.0, 14.0)),
     ("solve_triangular", lambda x: torch.linalg.solve_triangular(moved(x).tril(), x[:3, None] * M, upper=False)),
     ("solve_upper", lambda x: torch.linalg.solve_triangular(moved(x).triu(), x[:3] * M, upper=True, left=False)),
     ("inverse", lambda x: torch.linalg.inv(moved(x)) + torch.linalg.det(moved(x))),
@@ -202,7 +210,8 @@ def test_operations_are_a_closed_list() -> None:
     computed = g.OPERATIONS - {"position", "constant", "turn"}
     assert computed <= evaluate._OPERATIONS.keys()
     assert computed == LOOPS.keys()
-    assert computed - FLAT - RULES.keys() == {"trigamma"}, "a second derivative of lgamma is all that is asked for"
+    # a second derivative, of lgamma and of large Cholesky factors, nothing asks for
+    assert computed - FLAT - RULES.keys() == {"trigamma", "cholesky_pulled"}
 
 
 def test_of_several_matrices_only_that_without_an_inverse_has_none() -> None:

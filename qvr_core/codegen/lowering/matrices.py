@@ -95,6 +95,18 @@ def _cholesky(lowering: Lowering, node: Array) -> Value:
     return _part(buffer, lead, each, size * size, ())
 
 
+@lowers("cholesky_pulled")
+def _cholesky_pulled(lowering: Lowering, node: Array) -> Value:
+    factor, d = (_matrix(lowering, arg) for arg in node.args)
+    lead, size = tuple(node.shape[:-2]), node.shape[-1]
+
+    def arguments(index: Index, out: Expression) -> tuple[Expression, ...]:
+        return (*_address(factor, index), *_address(d, index), out, _whole(size))
+
+    buffer = _filled(lowering, lead, size * size, "cholesky_pulled", arguments)
+    return _part(buffer, lead, size * size, 0, (size, size))
+
+
 @lowers("solve_triangular")
 def _solve_triangular(lowering: Lowering, node: Array) -> Value:
     factor, right = (_matrix(lowering, arg) for arg in node.args)

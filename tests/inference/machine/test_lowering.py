@@ -24,6 +24,15 @@ MATRIX = torch.randn(5, 4, generator=torch.Generator().manual_seed(1), dtype=tor
 POSITIVE = {"log", "log2", "log10", "digamma", "log1p", "sqrt", "rsqrt", "lgamma", "reciprocal", "logit", "xlogy"}
 
 
+LINE = torch.arange(13.0, dtype=torch.float64)
+
+
+def _line(x: Tensor) -> Tensor:
+    """A covariance of thirteen numbers on a line."""
+    gaps = (LINE[:, None] - LINE).square()
+    return x[0].square() * torch.exp(-0.3 * gaps) + (1.0 + x[1].square()) * torch.eye(13, dtype=torch.float64)
+
+
 def _positive_definite(x: Tensor) -> Tensor:
     root = x.view(3, 2, 2)
     return root @ root.mT + torch.eye(2, dtype=x.dtype)
@@ -137,6 +146,8 @@ OPERATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "var": lambda x: x.view(3, 4).var(-1).square() * x.view(3, 4).std(0).sum(),
     "vector_norm": lambda x: torch.linalg.vector_norm(x.view(3, 4), dim=-1).exp(),
     "Cholesky factors": lambda x: torch.linalg.cholesky_ex(_positive_definite(x))[0] * MATRIX[:2, :2],
+    "a Cholesky factor of many rows": lambda x: (torch.linalg.cholesky_ex(_line(x))[0].exp() * LINE).sum(),
+    "Cholesky factors of many rows": lambda x: torch.linalg.cholesky_ex(torch.stack([_line(x), _line(2.0 * x)]))[0].mT,
     "a Cholesky factor of a transpose": lambda x: torch.linalg.cholesky_ex(_positive_definite(x).mT)[0].exp(),
     "triangular solutions": lambda x: torch.linalg.solve_triangular(
         torch.linalg.cholesky_ex(_positive_definite(x))[0], x.view(3, 2, 2).exp(), upper=False
