@@ -192,6 +192,23 @@ def test_what_does_not_fit_is_named(data: Any, said: str) -> None:
     assert said in str(problem.value)
 
 
+KINDS = """
+object Row : FinSet _
+program p : Row -> Row
+    data kind : Row -> {low, high}
+    sample m <- Normal(0.0, 1.0)
+    observe y[i : Row] <- Normal(m * (kind[i] == 1), 1.0)
+    return m
+"""
+
+
+def test_the_labels_of_a_set_without_a_name_are_read() -> None:
+    given = {"kind": ["high", "low", "high"], "y": [0.1, 0.2, 0.3]}
+    assert dsl.loads(KINDS, data=given).morphism.data["kind"].tolist() == [1, 0, 1]
+    with pytest.raises(DataProblem, match=r"`hihg` is none of the elements.*takes 0 and 1, .*, or `low`, `high`"):
+        dsl.loads(KINDS, data={**given, "kind": ["hihg", "low", "high"]})
+
+
 def test_without_data_an_open_set_has_no_size() -> None:
     with pytest.raises(RuntimeProblem, match="`County`, `House` are open sets: their elements come with the data"):
         dsl.loads(RADON)

@@ -60,14 +60,19 @@ def _element(cell: Any, values: Elements) -> int:
 
 
 def _category(cell: Any, need: Need) -> int:
-    """0 … size − 1; truth values as words too."""
+    """0 … size − 1; labels of the set, and truth values as words, too."""
+    if need.labels is not None and isinstance(cell, str) and cell.strip() in need.labels:
+        return need.labels.index(cell.strip())
     number = TRUTH.get(cell.strip().lower()) if isinstance(cell, str) and need.size == 2 else None
     number = whole(cell) if number is None else number
     wanted = "0, 1, 2, …" if need.size is None else f"0 to {need.size - 1}"
     if need.size == 2:
         wanted = "0 and 1, or true and false, or yes and no"
+    if need.labels is not None and need.size is not None and need.size <= MOST_SPELT:
+        wanted += f", or {', '.join(f'`{label}`' for label in need.labels)}"
     if number is None:
-        raise Wrong(f"{_shown(cell)} is not a whole number", takes(wanted, need))
+        what = "not a whole number" if need.labels is None else "none of the elements"
+        raise Wrong(f"{_shown(cell)} is {what}", takes(wanted, need))
     if number < 0 or (need.size is not None and number >= need.size):
         raise Wrong(f"{number} is outside `{need.written}`", takes(wanted, need))
     return number
