@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import compiled_code
 from tests.forks import as_ever, forking
 
 # Compiling this package anew costs each process 0.2 s.
@@ -14,6 +15,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # A sweep at every 700 new objects, over the trees of every text analysed, took a third of the time of such tests.
 gc.set_threshold(100_000, 50, 100)
+compiled_code.keep_all()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any worker starts."""
+    if not hasattr(config, "workerinput"):
+        compiled_code.make_room()
 
 
 def pytest_collection_finish() -> None:

@@ -24,6 +24,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tests import compiled_code
 from tests.forks import COMMANDS, EDITORS, ENTRY, can_be_forked, described, forking, is_fork, started
 
 PRELOADED = (
@@ -48,6 +49,7 @@ IDLE = {"polars-ooc-clea"}
 
 def load_commands() -> None:
     """What runs import, and what each does before it knows its program: the grammar, the sampler's machine code."""
+    compiled_code.keep_all()
     for name in PRELOADED:
         importlib.import_module(name)
     importlib.import_module("qvr_core.inference.machine.chain").compile_sampler()
