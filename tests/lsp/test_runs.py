@@ -21,10 +21,19 @@ ENDINGS = ("finished", "cancelled", "failed", "crashed")
 SMALL = {"rows": 16, "sequence_length": 4, "batch_size": 8}
 
 
+MEAN = """\
+program p : FinSet 2 -> FinSet 2
+    sample mu <- Normal(0.0, 1.0)
+    observe y <- Normal(mu, 1.0)
+    return mu
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("runs")
     shutil.copy(EXAMPLES / "vanilla_rnn_lm.qvr", path / "lm.qvr")
+    (path / "mean.qvr").write_text(MEAN)
     return path
 
 
@@ -44,6 +53,13 @@ async def command(editor: Editor, name: str, argument: Any, timeout: float = HAN
 
 async def run(editor: Editor, folder: Path, **options: Any) -> Any:
     argument = {"uri": (folder / "lm.qvr").as_uri(), "algorithm": "svi", "options": {**SMALL, **options}}
+    return await command(editor, "qvr.run", argument)
+
+
+async def chains(editor: Editor, folder: Path, samples: int = 10_000_000) -> Any:
+    """A run whose worker loads no torch; of so many draws it is ended before its end."""
+    options = {"data": "synthetic", "warmup": 5, "samples": samples, "chains": 1}
+    argument = {"uri": (folder / "mean.qvr").as_uri(), "algorithm": "nuts", "options": options}
     return await command(editor, "qvr.run", argument)
 
 
@@ -102,7 +118,7 @@ async def test_cancel_answers_when_the_run_is_over(session: Editor, folder: Path
 
 
 async def test_cancelling_the_progress_cancels_the_run(session: Editor, folder: Path) -> None:
-    started = await run(session, folder, steps=1_000_000)
+    started = await chains(session, folder)
     await event(session, started["runId"], "progress")
     token = [m["params"]["token"] for m in session.notifications if m.get("method") == "$/progress"][-1]
     session.notify("window/workDoneProgress/cancel", {"token": token})
@@ -110,13 +126,13 @@ async def test_cancelling_the_progress_cancels_the_run(session: Editor, folder: 
 
 
 async def test_killed_worker_is_a_crash_and_the_server_lives(session: Editor, folder: Path) -> None:
-    started = await run(session, folder, steps=1_000_000)
+    started = await chains(session, folder)
     await event(session, started["runId"], "progress")
     os.kill(started["pid"], signal.SIGKILL)
     ending = await event(session, started["runId"], *ENDINGS)
     assert ending["event"] == "crashed"
     assert ending["signal"] == "SIGKILL"
-    listed = await command(session, "qvr.runs", {"uri": (folder / "lm.qvr").as_uri()})
+    listed = await command(session, "qvr.runs", {"uri": (folder / "mean.qvr").as_uri()})
     assert next(item for item in listed if item["runId"] == started["runId"])["status"] == "crashed"
     assert session.maps("torch") == 0
     uri = (folder / "lm.qvr").as_uri()
@@ -138,7 +154,7 @@ async def test_wrong_options_are_refused_before_anything_starts(session: Editor,
 async def test_server_that_loses_its_editor_takes_its_runs_along(folder: Path) -> None:
     editor = await Editor.start(env={"OMP_NUM_THREADS": "1"})
     await editor.initialize(folder=folder)
-    started = await run(editor, folder, steps=1_000_000)
+    started = await chains(editor, folder)
     await event(editor, started["runId"], "progress")
     assert editor.process.stdin is not None
     editor.process.stdin.close()
@@ -198,8 +214,7 @@ async def test_run_goes_on_in_a_fresh_worker(session: Editor, folder: Path) -> N
 
 async def test_finished_chains_go_on_with_more_draws(session: Editor, folder: Path) -> None:
     uri = (folder / "mean.qvr").as_uri()
-    text = "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, 1.0)\n"
-    session.open(uri, text + "    return mu\n")
+    session.open(uri, MEAN)
     short = {"data": "synthetic", "warmup": 5, "samples": 5, "chains": 1}
     started = await command(session, "qvr.run", {"uri": uri, "algorithm": "nuts", "options": short})
     again = {"runId": started["runId"], "uri": uri}
@@ -250,10 +265,10 @@ async def idle_worker(editor: Editor) -> int:
 async def test_next_run_starts_at_once_in_an_idle_worker_that_dies_with_the_server(folder: Path) -> None:
     editor = await Editor.start(env={"OMP_NUM_THREADS": "1"})
     await editor.initialize(folder=folder)
-    first = await run(editor, folder, steps=3)
+    first = await chains(editor, folder, 3)
     await event(editor, first["runId"], *ENDINGS)
     waiting = await idle_worker(editor)
-    second = await run(editor, folder, steps=3)
+    second = await chains(editor, folder, 3)
     await event(editor, second["runId"], "started")
     assert second["pid"] == waiting
     await event(editor, second["runId"], *ENDINGS)
@@ -265,9 +280,9 @@ async def test_next_run_starts_at_once_in_an_idle_worker_that_dies_with_the_serv
 
 
 async def test_runs_beyond_the_limit_wait_for_their_turn(session: Editor, folder: Path) -> None:
-    started = [await run(session, folder, steps=1_000_000) for _ in range(AT_ONCE + 2)]
+    started = [await chains(session, folder) for _ in range(AT_ONCE + 2)]
     assert ["pid" in one for one in started] == [True] * AT_ONCE + [False, False]
-    listing = await command(session, "qvr.runs", {"uri": (folder / "lm.qvr").as_uri()})
+    listing = await command(session, "qvr.runs", {"uri": (folder / "mean.qvr").as_uri()})
     listed = {item["runId"]: item["status"] for item in listing}
     assert [listed[one["runId"]] for one in started[-2:]] == ["queued", "queued"]
     for one in reversed(started):

@@ -114,7 +114,7 @@ def test_an_epoch_has_each_row_once_and_reads_each_block_once() -> None:
 @pytest.mark.parametrize("guide", ["normal", "laplace"])
 def test_a_fit_ends_with_the_posterior_of_all_rows(tmp_path: Path, guide: str, small: None) -> None:
     table = written(tmp_path / "d", 640, 3)
-    asked = job(tmp_path, steps=2500, guide=guide, checkpoint_steps=None)
+    asked = job(tmp_path, steps=800, guide=guide, checkpoint_steps=None)
     fit = SviFit(prepare(asked, analyse(asked.text)), Stop())
     assert isinstance(fit.prepared.train, Scanned)
     [done] = [event for event in fit.run() if isinstance(event, Finished)]
