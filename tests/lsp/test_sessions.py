@@ -290,7 +290,7 @@ async def test_model_is_plain_json(editor: Editor) -> None:
 
 
 async def test_memory_of_closed_files_is_given_back(editor: Editor) -> None:
-    text = "".join(f"object A{n} : Real {n + 1}\nmorphism f{n} : A{n} -> A{n} [role=linear]\n" for n in range(3000))
+    text = "".join(f"object A{n} : Real {n + 1}\nmorphism f{n} : A{n} -> A{n} [role=linear]\n" for n in range(1500))
     sizes: list[int] = []
     for number in range(6):
         uri = f"file:///tmp/memory/{number}.qvr"
