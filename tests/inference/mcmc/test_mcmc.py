@@ -14,6 +14,7 @@ from qvr_core.inference import MCMC, HMCKernel, NUTSKernel, Predictive, bayesian
 from qvr_core.inference.machine.density import machine_density
 from qvr_core.inference.mcmc import MCMCResult, Progress
 from qvr_core.inference.mcmc.adaptation import DualAveraging, window_ends
+from qvr_core.inference.mcmc.hamiltonian import kinetic
 from qvr_core.inference.mcmc.mass import DenseMass, DiagonalMass
 from qvr_core.inference.mcmc.potential import potential_of
 from qvr_core.runtime.values.errors import DiscreteLatent, InputProblem, NonFinite
@@ -346,6 +347,12 @@ def test_a_matrix_without_a_factor_is_reported_where_nothing_is_tried() -> None:
     text = EQUICORRELATED.replace("Uniform(-1.0, 1.0)", "Uniform(-1.0, -0.9)")
     with pytest.raises(InputProblem, match="`y`: a matrix is not positive definite"):
         loads(text).morphism.rsample()
+
+
+def test_kinetic_energies_of_many_single_numbers_are_summed_as_doubles() -> None:
+    momentum = np.random.default_rng(0).normal(size=(2, 200_000)).astype(np.float32)
+    exact = [0.125 * math.fsum(each * each for each in row) for row in momentum.tolist()]
+    np.testing.assert_allclose(kinetic(momentum, momentum * np.float32(0.25)), exact, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("engine", "draws"), [("plain", 500), ("compiled", 1500)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -42,6 +43,43 @@ def test_chains_that_disagree_and_draws_that_hang_together_are_reported_once() -
         walk[:, at] = 0.9 * walk[:, at - 1] + torch.randn(4)
     (warning,) = drawn({"mu": good, "slow": walk}).warnings
     assert "of `slow`" in warning and "more draws" in warning
+
+
+UNTRUSTED = "the posterior is not to be trusted"
+
+
+def walks(rho: float, draws: int) -> Tensor:
+    """Four chains (4, draws) of an autoregression."""
+    walk = torch.zeros(4, draws)
+    for at in range(1, draws):
+        walk[:, at] = rho * walk[:, at - 1] + torch.randn(4)
+    return walk
+
+
+def test_each_sentence_says_what_is_wrong_of_which_number_and_what_to_do() -> None:
+    torch.manual_seed(0)
+    apart, still, exchanged = torch.randn(4, 200, 2), torch.randn(4, 200), 0.1 * torch.randn(4, 200, 2)
+    apart[1] += 3
+    still[2] = 1.5
+    exchanged[:2, :, 0] += 3
+    exchanged[2:, :, 1] += 3
+    several = torch.stack([walks(0.7, 300), walks(0.6, 300)], -1)
+    for draws, told in (
+        (torch.randn(1, 3), "3 draws a chain are too few to tell: take more draws"),
+        (still, rf"chain 2 stands still: 199 of 199 transitions moved nothing; {UNTRUSTED}: take more warm-up, or "
+                "another seed"),
+        (exchanged, r"the chains have not mixed: the elements of `x` change places .* `sample x : Ordered <- …`"),
+        (apart, r"the chains have not mixed: R-hat of `x\[[01]\]` is 1\.\d\d \(above 1\.0\d\), and 1 more are like it, "
+                rf"of 800 draws; {UNTRUSTED} yet: take more warm-up and more draws"),
+        (several, r"few effective draws: the bulk ESS of `x\[0\]` is \d\d\d of 1,200 draws, less than 400, and 1 more "
+                  r"are like it; take more draws \(\d00 a chain\), or more warm-up"),
+        (torch.randn(1, 400), "one chain cannot disagree with another: take num_chains = 4"),
+    ):  # fmt: skip
+        (warning,) = mixing_warnings({"x": draws})
+        assert re.fullmatch(told, warning), warning
+    # of two that are few the fewer is told, and a number that mixes is not
+    (warning,) = mixing_warnings({"good": torch.randn(4, 300), "few": walks(0.55, 300), "fewer": walks(0.75, 300)})
+    assert "ESS of `fewer`" in warning
 
 
 def test_energies_that_hardly_move_are_told_with_what_to_do() -> None:
