@@ -349,6 +349,9 @@ class FamilySite:
         if cell.rows and short > 0 and all(size == 1 for size in batch[:short]):
             value = lead(value, len(batch) + event)
             own = (1,) * short + own
+        if isinstance(self.space, Seq) and own == batch[:-1] and batch[-1:] == (1,):
+            # one number a position, as a table and a head of a kernel have it
+            value, own = value.unsqueeze(-1 - event), (*own, 1)
         self._check_shape(frame, cell.rows, own, aligned, groups)
         return Cell(value, cell.rows)
 
