@@ -88,7 +88,7 @@
 "cholesky" "det" "logdet" "matrix_exp" "eigh" "solve_triangular" "cumulative_trapezoid" "bspline" "hsgp" "eye"
 "zeros" "ones" "zeros_like" "ones_like" "full_like" "arange" "linspace" "one_hot" "tril" "triu" "unsqueeze"
 "squeeze" "reshape" "flatten" "roll" "diff" "size" "numel" "detach" "parse" "compose" "cat" "clip" "expit"
-"inv_logit" "true_divide" "fan" "scan" "stack" "repeat" "residual" "identity" "last" "mean_over_time"
+"inv_logit" "sd" "true_divide" "fan" "scan" "stack" "repeat" "residual" "identity" "last" "mean_over_time"
 "from_data"
 ;; end
     ))

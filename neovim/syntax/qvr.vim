@@ -44,7 +44,7 @@ syntax keyword qvrBuiltin contained hardshrink softshrink clamp layer_norm where
 syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet matrix_exp eigh solve_triangular
 syntax keyword qvrBuiltin contained cumulative_trapezoid bspline hsgp eye zeros ones zeros_like ones_like full_like arange
 syntax keyword qvrBuiltin contained linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff size numel detach
-syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit true_divide
+syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit sd true_divide
 syntax keyword qvrRole contained kernel embed linear conv pool norm batch_norm dropout attention position latent observed
 syntax keyword qvrRole contained discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim prior tie bias replicate rank init kernel stride

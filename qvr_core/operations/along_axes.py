@@ -31,7 +31,7 @@ ALONG_AN_AXIS: tuple[Operation, ...] = (
     along("prod", "reduce", free=True, traits="itself, in turn", neutral=1.0, interval=i.repeated_product,
         node=Node(group="reduction"),
         targets=alike("prod", torch="{0}.prod({axis})")),
-    along("std", "reduce", free=True, interval=i.POSITIVE),
+    along("std", "reduce", free=True, aliases=("sd",), interval=i.POSITIVE),
     along("var", "reduce", free=True, interval=i.POSITIVE),
     along("median", "reduce", free=True, traits="itself", interval=i.same),
     along("max", "reduce", free=True, traits="itself, in turn", neutral=-math.inf, interval=i.same,

@@ -187,6 +187,7 @@ def along(
     rule: Literal["reduce", "keep"],
     *,
     free: bool = False,
+    aliases: tuple[str, ...] = (),
     traits: str = "",
     neutral: float | None = None,
     interval: Interval | Callable[[Interval], Interval] | None = None,
@@ -197,7 +198,7 @@ def along(
     keywords, side = (("dim", "keepdim", "over"), "over") if rule == "reduce" else (("dim", "over"), "along")
     summary = f"{SAID_ALONG.get(name, name)} {side} the last axis"
     function = BuiltinFunction(
-        name, 1, 2, rule, summary, keywords, not free, ("x", "dim"), (), words(traits), 0, None, neutral,
+        name, 1, 2, rule, summary, keywords, not free, ("x", "dim"), aliases, words(traits), 0, None, neutral,
     )  # fmt: skip
     return Operation(name=name, function=function, interval=interval, node=node, targets=targets)
 
