@@ -30,7 +30,7 @@ from qvr_core.runs.figures.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
 from qvr_core.runs.fit.chains import Far
-from qvr_core.runs.fit.compiling import told_if_long
+from qvr_core.runs.fit.compiling import figures_told_if_long, told_if_long
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.shown_draws import ShownDraws
 from qvr_core.runs.fit.stop import Stop
@@ -310,7 +310,8 @@ def _stored(
     sites = prepared.model.sites
     directory = RunDirectory.of(prepared.job)
     # who waits for an end does not wait for the likelihood of every draw
-    groups = (replace(result, given=None) if hurry else result).groups()
+    with figures_told_if_long(emit):
+        groups = (replace(result, given=None) if hurry else result).groups()
     for note in groups.notes:
         if result.given is None or note != lacks_prior(result.given):  # that was said before the chains began
             emit(Message(level="info", text=note))
