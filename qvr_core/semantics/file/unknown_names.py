@@ -44,6 +44,12 @@ _KINDS = {
 }
 """What declares a name that may stand where an object, an arrow or a function is wanted."""
 
+_NUMBERS = {
+    "Nat": "`Nat` is no object: it stands alone, behind `->` of a data line or behind `:` of a step that draws counts",
+    "Bool": "`Bool` is no object: it stands alone behind `->` of a data line; elsewhere two values are `FinSet 2`",
+}
+"""Words for numbers, which no object is called."""
+
 MOST_RELATED = 20
 """Uses of a misspelt declaration that its error names."""
 
@@ -130,6 +136,10 @@ class UnknownNames:
     # ---------------------------------------------------------------- what is said
 
     def _error(self, unknown: UnknownName, near: str | None) -> Diagnostic:
+        if unknown.wanted == "object" and unknown.name in _NUMBERS:
+            instead = (Fix("Change to `FinSet 2`", (Edit(unknown.place, "FinSet 2"),), True),)
+            fixes = instead if unknown.name == "Bool" else ()
+            return Diagnostic(UNKNOWN_NAME, _NUMBERS[unknown.name], unknown.place, fixes=fixes)
         message = f"there is no {unknown.wanted} `{unknown.name}`" + (f"; did you mean `{near}`?" if near else "")
         fixes: tuple[Fix, ...] = ()
         related: tuple[Related, ...] = ()

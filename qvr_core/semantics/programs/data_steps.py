@@ -175,6 +175,12 @@ def _element(expr: ObjectExpr, words: Words, ctx: StepContext) -> Element:
     kind = _numbers(inner, ctx)
     if kind is not None:
         return Element(kind[0], written(inner), kind[1])
+    parts = _factors(inner)
+    if len(parts) > 1 and all(_numbers(_bare(part), ctx) is not None for part in parts):
+        message = f"{words.one} holds one kind of value, and `{written(inner)}` is {len(parts)} of them: a set of them "
+        message += f"stands in front of the arrow, `… * {{a, b}} -> {written(parts[0])}`"
+        ctx.scope.report(words.code, message, expr.span)
+        return _UNKNOWN
     named = check_object_expr(expr, ctx.scope)
     match named.space:
         case Product():
