@@ -17,6 +17,8 @@ from qvr_core.operations.table import NODES
 
 FEWEST_ROWS = 32
 """Fewer are not worth loops of their own."""
+FEWEST_OF_LARGEST = 48
+"""The same where the largest of a row is sought, as a softmax does, which no vector is fast at."""
 LONGEST_INNER = 16
 """A sum within a row that is written out and so leaves the rows to the vectors."""
 MOST_LANES = 64
@@ -43,7 +45,9 @@ class Phase:
 def phases(nest: Nest, local: Mapping[Buffer, str]) -> list[Phase]:
     """The phases of a nest in order; one that is plain where vectors would do nothing, or too much would cross."""
     kinds = [_kind(statement, f"i{len(nest.extents) - 1}") for statement in nest.statements]
-    if not nest.extents or nest.extents[-1] < FEWEST_ROWS or set(kinds) == {"plain"}:
+    sought = any(statement.inner and statement.joined_by in ("max", "min") for statement in nest.statements)
+    fewest = FEWEST_OF_LARGEST if sought else FEWEST_ROWS
+    if not nest.extents or nest.extents[-1] < fewest or set(kinds) == {"plain"}:
         return [Phase("plain", nest.statements)]
     found: list[Phase] = []
     made: dict[Buffer, int] = {}
