@@ -16,7 +16,7 @@ from qvr_core.runtime.values.errors import NonFinite
 Array = NDArray[Any]
 
 BOTH_BRANCHES = (
-    "a `where` computes both of its branches, and the slope of the one that is not taken must be finite, too: put the "
+    "of a `where` both branches are computed, and the slope of the one that is not taken must be finite, too: put the "
     "condition inside, `log(where(x == 0, 1.0, x))`"
 )
 

@@ -368,7 +368,7 @@ return a
 """)
     given = {"x": torch.arange(6.0).double(), "y": torch.zeros(6).double()}
     wanted = (
-        r"finite gradient in \d+ attempts: .*site `y`: .*its gradient by `a` has 1 NaN of 1; a `where` computes both"
+        r"finite gradient in \d+ attempts: .*site `y`: .*its gradient by `a` has 1 NaN of 1; of a `where` both branches"
     )
     with pytest.raises(NonFinite, match=wanted), pytest.warns(UserWarning, match="gradient is not finite"):
         MCMC(NUTSKernel(), 10, 10, 1, seed=1).run(model, None, given)

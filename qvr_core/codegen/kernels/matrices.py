@@ -34,36 +34,30 @@ def cholesky(w, a, a_row, a_col, out, size):
     w[out + size * size] = failed
 
 
-def cholesky_pulled(w, a, a_row, a_col, d, d_row, d_col, out, size):
-    """The derivative by a symmetric matrix from that by its lower factor at `a`, of which the lower triangle is read
-    (Murray 2016, Differentiation of the Cholesky decomposition, section 4: by rows, a third of n³ products)."""
+def cholesky_pulled(w, a, d, d_row, d_col, out, size):
+    """The derivative by a symmetric matrix from that by its lower factor, which lies row by row at `a`; of both the
+    lower triangle is read (Murray 2016, Differentiation of the Cholesky decomposition, section 4: by rows, a third of
+    n³ products)."""
     for i in range(size):
         for j in range(i + 1):
             w[out + i * size + j] = w[d + i * d_row + j * d_col]
     for turn in range(size):
         k = size - 1 - turn
-        here, row = out + k * size, a + k * a_row
-        pivot = w[row + k * a_col]
+        here, row = out + k * size, a + k * size
+        pivot = w[row + k]
         slope = w[here + k]
         for i in range(k + 1, size):
             w[out + i * size + k] /= pivot
-            slope -= w[out + i * size + k] * w[a + i * a_row + k * a_col]
+            slope -= w[out + i * size + k] * w[a + i * size + k]
         slope /= pivot
-        if a_col == 1:
+        for j in range(k):
+            w[here + j] -= slope * w[row + j]
+        for i in range(k + 1, size):
+            there, other, factor = out + i * size, a + i * size, w[out + i * size + k]
             for j in range(k):
-                w[here + j] -= slope * w[row + j]
-            for i in range(k + 1, size):
-                there, other, factor = out + i * size, a + i * a_row, w[out + i * size + k]
-                for j in range(k):
-                    w[here + j] -= factor * w[other + j]
-                for j in range(k):
-                    w[there + j] -= factor * w[row + j]
-        else:
+                w[here + j] -= factor * w[other + j]
             for j in range(k):
-                w[here + j] -= slope * w[row + j * a_col]
-                for i in range(k + 1, size):
-                    w[here + j] -= w[out + i * size + k] * w[a + i * a_row + j * a_col]
-                    w[out + i * size + j] -= w[out + i * size + k] * w[row + j * a_col]
+                w[there + j] -= factor * w[row + j]
         w[here + k] = 0.5 * slope
     # what two places of the matrix share is halved
     for i in range(size):

@@ -99,9 +99,11 @@ def _cholesky(lowering: Lowering, node: Array) -> Value:
 def _cholesky_pulled(lowering: Lowering, node: Array) -> Value:
     factor, d = (_matrix(lowering, arg) for arg in node.args)
     lead, size = tuple(node.shape[:-2]), node.shape[-1]
+    # the factor is that of a routine, and so lies row by row
+    assert factor.strided is not None and factor.strided.strides[-2:] == (size, 1)
 
     def arguments(index: Index, out: Expression) -> tuple[Expression, ...]:
-        return (*_address(factor, index), *_address(d, index), out, _whole(size))
+        return (_address(factor, index)[0], *_address(d, index), out, _whole(size))
 
     buffer = _filled(lowering, lead, size * size, "cholesky_pulled", arguments)
     return _part(buffer, lead, size * size, 0, (size, size))

@@ -52,7 +52,7 @@ class Read:
 
 def check_cycles(steps: Sequence[Placed[Item]], observed: Sequence[str], scope: Scope) -> None:
     """Report each of the observed names of which an element depends on itself, at the first read on the way round."""
-    reads = dict(_all_reads(steps, dict(_made(steps)), scope))
+    reads = dict(_all_reads(steps, dict(_indexed_steps(steps)), scope))
     own = {name: [read for read in each if read.own] for name, each in reads.items()}
     ordered = sorted(set(_looked_back(steps)))
     for name in observed:
@@ -65,7 +65,7 @@ def check_cycles(steps: Sequence[Placed[Item]], observed: Sequence[str], scope: 
 
 
 @immutable
-class _Made:
+class _Indexed:
     """The indices of a step, and whether it counts: the total of a vector of counts, read off its entries, is no
     circle, for they are drawn given it."""
 
@@ -73,21 +73,21 @@ class _Made:
     counts: bool = False
 
 
-def _made(steps: Sequence[Placed[Item]]) -> Iterator[tuple[str, _Made]]:
+def _indexed_steps(steps: Sequence[Placed[Item]]) -> Iterator[tuple[str, _Indexed]]:
     """The steps that have indices, by what they bind."""
     for step in steps:
         node = step.unit.node
         if isinstance(node, LetStep) and node.binders:
-            yield from ((name.text, _Made(node.binders)) for name in node.pattern.names)
+            yield from ((name.text, _Indexed(node.binders)) for name in node.pattern.names)
         elif isinstance(node, SampleStep | ObserveStep) and node.binders:
             family = FAMILIES.get(node.draw.name.text)
             names = node.pattern.names if isinstance(node, SampleStep) else (node.name,)
-            yield from ((name.text, _Made(node.binders, family is not None and family.discrete)) for name in names)
-        yield from _made(step.children)
+            yield from ((name.text, _Indexed(node.binders, family is not None and family.discrete)) for name in names)
+        yield from _indexed_steps(step.children)
 
 
 def _all_reads(
-    steps: Sequence[Placed[Item]], made: Mapping[str, _Made], scope: Scope
+    steps: Sequence[Placed[Item]], made: Mapping[str, _Indexed], scope: Scope
 ) -> Iterator[tuple[str, list[Read]]]:
     for step in steps:
         node = step.unit.node
@@ -110,7 +110,7 @@ def _reads(
     binders: Sequence[Binder],
     back: bool,
     step: Placed[Item],
-    made: Mapping[str, _Made],
+    made: Mapping[str, _Indexed],
     scope: Scope,
 ) -> Iterator[Read]:
     """What is read at the very element that a step makes."""
@@ -124,7 +124,7 @@ def _reads(
         moved = id(node) not in always or any(isinstance(index, Binary) for index in node.indices)
         along = frozenset[str]() if moved else frozenset(sets[place] for place in places if place in sets)
         same = places == own
-        of = made.get(node.base.name.text, _Made(()))
+        of = made.get(node.base.name.text, _Indexed(()))
         entry = len(node.indices) > len(of.binders)
         whole = same or (
             not moved and not (entry and of.counts) and makes_element(node.indices, of.binders, binders, scope)
