@@ -210,12 +210,14 @@ def _expand(node: Array, d: Array) -> Sequence[Array | None]:
 
 @rule("slice")
 def _slice(node: Array, d: Array) -> Sequence[Array | None]:
+    axis: int
     axis, start, step, _ = node.params
     return [g.place(d, axis, start, step, node.args[0].shape[axis])]
 
 
 @rule("place")
 def _place(node: Array, d: Array) -> Sequence[Array | None]:
+    axis: int
     axis, start, step, _ = node.params
     count = node.args[0].shape[axis]
     return [g.cut(d, axis, start, start + (count - 1) * step + 1, step)]
@@ -251,7 +253,7 @@ def _add_along(node: Array, d: Array) -> Sequence[Array | None]:
 
 @rule("cat")
 def _cat(node: Array, d: Array) -> Sequence[Array | None]:
-    (axis,) = node.params
+    axis: int = node.params[0]
     parts: list[Array] = []
     start = 0
     for part in node.args:

@@ -115,6 +115,14 @@ def _logsumexp(x: Numbers, over: tuple[int, ...]) -> Numbers:
     return found.reshape([size for axis, size in enumerate(x.shape) if axis not in over])
 
 
+def _chosen(test: Numbers, one: Numbers, other: Numbers) -> Numbers:
+    return np.where(test, one, other)
+
+
+def _running_product(x: Numbers, axis: int) -> Numbers:
+    return np.cumprod(x, axis)
+
+
 def _log_softmax(x: Numbers, axis: int) -> Numbers:
     if x.ndim == 0:
         return x - x
@@ -258,7 +266,7 @@ _OPERATIONS: dict[str, Evaluated] = {
     "sub": lambda a, p, s: np.subtract(*map(_number, a)),
     "mul": lambda a, p, s: np.multiply(*map(_number, a)),
     "pow": lambda a, p, s: _pow(*a),
-    "where": lambda a, p, s: np.where(*a),
+    "where": lambda a, p, s: _chosen(*a),
     "reshape": lambda a, p, s: a[0].reshape(s),
     "permute": lambda a, p, s: a[0].transpose(p[0]),
     "expand": lambda a, p, s: np.broadcast_to(a[0], s),
@@ -282,7 +290,7 @@ _OPERATIONS: dict[str, Evaluated] = {
     "logsumexp": lambda a, p, s: _logsumexp(a[0], p[0]),
     "log_softmax": lambda a, p, s: _log_softmax(a[0], *p),
     "cumsum": lambda a, p, s: np.cumsum(a[0], p[0]),
-    "cumprod": lambda a, p, s: np.cumprod(a[0], p[0]),
+    "cumprod": lambda a, p, s: _running_product(*a, *p),
     "matmul": lambda a, p, s: a[0] @ a[1],
     "cholesky": lambda a, p, s: _matrices(a[0], _cholesky, s),
     "cholesky_pulled": lambda a, p, s: _cholesky_pulled(*a),

@@ -19,7 +19,7 @@ from qvr_core.arrays.views import unsqueeze
 @listed("getitem")
 def getitem(x: Any, key: Any) -> Array:
     """x[key]: whole numbers, slices, None, an ellipsis, constant indices and masks."""
-    keys = list(key) if isinstance(key, tuple) else [key]
+    keys: list[Any] = [*key] if isinstance(key, tuple) else [key]
     graph = graph_of(x, *keys)
     x = in_graph(x, graph)
     keys = [_index(k, graph) for k in keys]
@@ -73,8 +73,9 @@ class _Mask:
 
 
 def _index(key: Any, graph: Graph) -> Any:
+    kept: Any = key
     if key is None or key is Ellipsis or isinstance(key, slice):
-        return key
+        return kept
     if isinstance(key, int) and not isinstance(key, bool):
         return key
     array = in_graph(key, graph)
@@ -104,11 +105,11 @@ def gather(x: Any, dim: int, index: Any) -> Array:
 @listed("take_along_dim")
 def take_along_dim(x: Any, index: Any, dim: int) -> Array:
     """As `gather`, the other axes broadcast."""
-    x, own = arrays(x, index)
-    at = dim % x.rank
-    lead = broadcast([(*shape[:at], 1, *shape[at + 1 :]) for shape in (x.shape, own.shape)])
-    x = g.expand(x, (*lead[:at], x.shape[at], *lead[at + 1 :]))
-    return g.take_along(x, at, g.expand(own, (*lead[:at], own.shape[at], *lead[at + 1 :])))
+    base, own = arrays(x, index)
+    at = dim % base.rank
+    lead = broadcast([(*shape[:at], 1, *shape[at + 1 :]) for shape in (base.shape, own.shape)])
+    base = g.expand(base, (*lead[:at], base.shape[at], *lead[at + 1 :]))
+    return g.take_along(base, at, g.expand(own, (*lead[:at], own.shape[at], *lead[at + 1 :])))
 
 
 @listed("scatter_add")

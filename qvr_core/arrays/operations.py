@@ -123,7 +123,8 @@ def cut(x: Array, axis: int, start: int, stop: int, step: int = 1) -> Array:
 
 def _part_at(x: Array, start: int, stop: int) -> Array | None:
     """The part of a `cat` that lies from start to stop."""
-    first, (axis,) = 0, x.params
+    first = 0
+    axis: int = x.params[0]
     for part in x.args:
         if first == start and first + part.shape[axis] == stop and part.kind == x.kind:
             return part

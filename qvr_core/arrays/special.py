@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ FEW = 64
 
 
 def _each(function: Any) -> Any:
-    mapped = np.frompyfunc(function, 1, 1)
+    mapped = cast("Callable[[Numbers], Any]", np.frompyfunc(function, 1, 1))
 
     def apply(x: Any) -> Numbers:
         x = np.asarray(x)

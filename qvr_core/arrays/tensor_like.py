@@ -6,6 +6,7 @@ stands, beside tensors or without torch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,7 +66,7 @@ class TensorLike(Array):
     def __getattr__(self, name: str) -> Any:
         rule = FUNCTIONS.get(name)
         if rule is not None:
-            return lambda *args, **keywords: rule(self, *args, **keywords)
+            return functools.partial(rule, self)
         match name:
             case "dtype":
                 return TYPES.dtypes[self.kind]

@@ -1,5 +1,7 @@
 """Functions of the engine whose types torch's stubs leave open."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Generator

@@ -226,7 +226,7 @@ def index_fill(x: Array, dim: int, index: Any, value: float) -> Any:
 @listed("setitem")
 def setitem(x: Array, key: Any, value: Any) -> None:
     """Numbers put in place."""
-    keys = key if isinstance(key, tuple) else (key,)
+    keys: list[Any] = [*key] if isinstance(key, tuple) else [key]
     own = tuple(_data(one, "setitem") if isinstance(one, Array) else one for one in keys)
     _data(x, "a change in place")[own] = _data(value, "setitem") if isinstance(value, Array) else value
 
@@ -244,12 +244,20 @@ def _clipped(data: Any, min: float | None = None, max: float | None = None) -> A
     return np.clip(data, min, max)
 
 
-_in_place("fill_", lambda data, value: value)
-_in_place("zero_", lambda data: 0)
-_in_place("copy_", lambda data, source: source)
+def _given(data: Any, value: Any) -> Any:
+    return value
+
+
+def _zero(data: Any) -> int:
+    return 0
+
+
+_in_place("fill_", _given)
+_in_place("zero_", _zero)
+_in_place("copy_", _given)
 _in_place("clamp_", _clipped)
-_in_place("add_", lambda data, other: data + other)
-_in_place("mul_", lambda data, other: data * other)
+_in_place("add_", np.add)
+_in_place("mul_", np.multiply)
 
 
 @listed("data_ptr")

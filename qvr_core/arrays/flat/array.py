@@ -285,7 +285,7 @@ def smallest(held: list[Any]) -> Any:
 
 def found_at(shape: Shape, index: Any) -> tuple[list[int], Shape | None]:
     """Where what an index means lies, and its shape; None of a single number."""
-    given = list(index) if isinstance(index, tuple) else [index]
+    given: list[Any] = [*index] if isinstance(index, tuple) else [index]
     parts: list[Any] = []
     for one in given:
         if isinstance(one, list):
@@ -398,11 +398,12 @@ def _read(value: Any) -> ndarray:
         return value
     if hasattr(value, "__array__"):
         return value.__array__()
+    given: Sequence[Any] = value
     if isinstance(value, range | list | tuple):
-        if all(isinstance(one, int | float) for one in value):
-            kind = ORDER[max((_kind(one) for one in value), default=2)]
-            return ndarray(list(map(KINDS[kind], value)), (len(value),), kind)
-        parts = [_read(one) for one in value]
+        if all(isinstance(one, int | float) for one in given):
+            kind = ORDER[max((_kind(one) for one in given), default=2)]
+            return ndarray(list(map(KINDS[kind], given)), (len(given),), kind)
+        parts = [_read(one) for one in given]
         if len({part.shape for part in parts}) > 1:
             raise ValueError("lists of different lengths are no array")
         kind = ORDER[max(ORDER.index(part.kind) for part in parts)]

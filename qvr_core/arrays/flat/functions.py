@@ -33,7 +33,7 @@ def _quiet(function: Callable[..., float]) -> Callable[..., float]:
 def _one(function: Callable[[Any], Any], kind: str | None = "f") -> Callable[..., ndarray]:
     def apply(x: Any, **keywords: Any) -> ndarray:
         own = asarray(x)
-        convert = float if kind == "f" else (lambda value: value)
+        convert = KINDS["f" if kind == "f" else "O"]
         return ndarray([function(convert(value)) for value in own.data], own.shape, kind or own.kind)
 
     return apply
@@ -117,12 +117,20 @@ def _logaddexp(x: float, y: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
-def _floored(x: Any) -> Any:
+def _floored(x: float) -> float:
     return float(math.floor(x)) if math.isfinite(x) else x
 
 
 def _sign(x: float) -> float:
     return float((x > 0) - (x < 0)) if not math.isnan(x) else x
+
+
+def _whole_quotient(x: Any, y: Any) -> Any:
+    return x // y
+
+
+def _infinite(x: float) -> bool:
+    return abs(x) == math.inf
 
 
 def _largest(x: Any, y: Any) -> Any:
@@ -143,19 +151,18 @@ log2, log10 = _one(_logarithm(2.0)), _one(_logarithm(10.0))
 floor, ceil, sign = _one(_floored), _one(lambda x: -_floored(-x)), _one(_sign, None)
 negative, absolute, square = _one(operator.neg, None), _one(abs, None), _one(lambda x: x * x, None)
 positive = _one(lambda x: x, None)
-isnan, isinf, isfinite = (_one(f, "b") for f in (math.isnan, lambda x: abs(x) == math.inf, lambda x: abs(x) < math.inf))
+isnan, isinf, isfinite = _one(math.isnan, "b"), _one(_infinite, "b"), _one(lambda x: abs(x) < math.inf, "b")
 isneginf, isposinf = _one(lambda x: x == -math.inf, "b"), _one(lambda x: x == math.inf, "b")
 logical_not = _one(operator.not_, "b")
 add, subtract, multiply = _Two(operator.add), _Two(operator.sub), _Two(operator.mul)
 true_divide, power, arctan2 = _Two(_divided, "f"), _Two(_power), _Two(math.atan2, "f")
 divide = true_divide
-floor_divide, mod = _Two(_quiet(operator.floordiv)), _Two(_quiet(operator.mod))
+floor_divide, mod = _Two(_quiet(_whole_quotient)), _Two(_quiet(operator.mod))
 maximum, minimum, logaddexp = _Two(_largest), _Two(_smallest), _Two(_logaddexp, "f")
 equal, not_equal = _Two(operator.eq, "b"), _Two(operator.ne, "b")
 less, less_equal, greater, greater_equal = (_Two(f, "b") for f in (operator.lt, operator.le, operator.gt, operator.ge))
-logical_and, logical_or, logical_xor = (
-    _Two(f, "b") for f in (lambda x, y: bool(x and y), lambda x, y: bool(x or y), lambda x, y: bool(x) != bool(y))
-)
+logical_and, logical_or = _Two(lambda x, y: bool(x and y), "b"), _Two(lambda x, y: bool(x or y), "b")
+logical_xor = _Two(lambda x, y: bool(x) != bool(y), "b")
 
 
 def frompyfunc(function: Callable[..., Any], inputs: int, outputs: int) -> Callable[..., ndarray]:
@@ -199,12 +206,16 @@ def rounded(x: Any, decimals: int = 0) -> ndarray:
     return _one(lambda value: float(round(value, decimals)))(x)
 
 
+def _inverted(x: ndarray) -> ndarray:
+    return logical_not(x) if x.kind == "b" else _one(operator.invert, None)(x)
+
+
 def _operators() -> None:
     """What signs between arrays mean."""
     of_two = {
         "add": add, "sub": subtract, "mul": multiply, "truediv": true_divide, "floordiv": floor_divide, "mod": mod,
         "pow": power, "eq": equal, "ne": not_equal, "lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
-        "and": _Two(operator.and_, None), "or": _Two(operator.or_, None), "xor": _Two(operator.xor, None),
+        "and": _Two(lambda x, y: x & y), "or": _Two(lambda x, y: x | y), "xor": _Two(lambda x, y: x ^ y),
     }  # fmt: skip
     for name, function in of_two.items():
         keep = name in ("and", "or", "xor")
@@ -221,7 +232,7 @@ def _operators() -> None:
     for name, function in {
         "neg": negative,
         "abs": absolute,
-        "invert": lambda x: logical_not(x) if x.kind == "b" else _one(operator.invert, None)(x),
+        "invert": _inverted,
     }.items():
         setattr(ndarray, f"__{name}__", function)
 

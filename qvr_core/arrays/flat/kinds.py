@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-KINDS = {"b": bool, "i": int, "f": float, "O": lambda value: value}
+KINDS: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "f": float, "O": lambda value: value}
 ORDER = "bifO"
 NAMES = {"b": "bool", "i": "int64", "f": "float64", "O": "object"}
 

@@ -9,7 +9,8 @@ from qvr_core.arrays.flat.array import array, ndarray
 
 def leggauss(count: int) -> tuple[ndarray, ndarray]:
     """The nodes, ascending, and their weights: roots of Legendre's polynomial by Newton's steps."""
-    nodes, weights = [], []
+    nodes: list[float] = []
+    weights: list[float] = []
     for number in range(count, 0, -1):
         x, slope = math.cos(math.pi * (number - 0.25) / (count + 0.5)), 1.0
         for _ in range(100):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import random
 from collections.abc import Callable
@@ -73,7 +74,7 @@ class Generator:
         return self._each(self.own.uniform, "f", low, high, size=size)
 
     def standard_gamma(self, shape: Any, size: Any = None) -> ndarray:
-        return self._each(lambda alpha: self.own.gammavariate(alpha, 1.0), "f", shape, size=size)
+        return self._each(functools.partial(self.own.gammavariate, beta=1.0), "f", shape, size=size)
 
     def poisson(self, rate: Any, size: Any = None) -> ndarray:
         return self._each(self._poisson, "i", rate, size=size)

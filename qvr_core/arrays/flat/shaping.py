@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from qvr_core.arrays.flat.array import array, asarray, ndarray, spread
@@ -15,7 +14,8 @@ from qvr_core.arrays.shapes import broadcast as joint
 
 
 def _shape(shape: Any) -> Shape:
-    return (int(shape),) if not isinstance(shape, Sequence) else tuple(int(size) for size in shape)
+    sizes: Sequence[Any] = shape
+    return tuple(map(int, sizes)) if isinstance(shape, Sequence) else (int(shape),)
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> ndarray:
@@ -236,7 +236,7 @@ def repeat(x: Any, counts: Any) -> ndarray:
     return ndarray([v for v, n in zip(own.data, each, strict=True) for _ in range(n)], (sum(each),), own.kind)
 
 
-def _rows(x: ndarray, axis: int, of: Any, kind: str | None = None) -> ndarray:
+def _rows(x: ndarray, axis: int, of: Callable[[list[Any]], Iterable[Any]], kind: str | None = None) -> ndarray:
     """`of` each row of numbers along an axis, which gives as many."""
     moved = moveaxis(x, axis, -1)
     size = moved.shape[-1]
@@ -245,7 +245,7 @@ def _rows(x: ndarray, axis: int, of: Any, kind: str | None = None) -> ndarray:
     return moveaxis(made, -1, axis)
 
 
-def _running(values: list[Any], of: Any) -> list[Any]:
+def _running(values: list[Any], of: Callable[[Any, Any], Any]) -> list[Any]:
     found: list[Any] = []
     for value in values:
         found.append(of(found[-1], value) if found else value)
@@ -333,5 +333,9 @@ def array_equal(x: Any, y: Any, equal_nan: bool = False) -> bool:
     return one.shape == other.shape and all(u == v or (equal_nan and u != u and v != v) for u, v in alike)  # noqa: PLR0124
 
 
-argmax = functools.partial(lambda x, axis=None: asarray(x).argmax(axis))
-argmin = functools.partial(lambda x, axis=None: asarray(x).argmin(axis))
+def argmax(x: Any, axis: int | None = None) -> Any:
+    return asarray(x).argmax(axis)
+
+
+def argmin(x: Any, axis: int | None = None) -> Any:
+    return asarray(x).argmin(axis)

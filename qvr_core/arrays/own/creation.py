@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ def as_tensor(value: Any, dtype: Kind | None = None, device: Any = None) -> Any:
     """An array of numbers; what is one already stays as it is."""
     if isinstance(value, Array):
         return value if dtype is None or value.dtype == dtype else value.to(dtype)  # type: ignore[attr-defined]
-    if isinstance(value, list | tuple) and any(isinstance(one, Array) for one in value):
-        value = [one.data if isinstance(one, Array) else one for one in value]
-    return array(np.asarray(value, dtype=_numpy(dtype)))
+    parts: Sequence[Any] = value
+    numbers: Any = value
+    if isinstance(value, list | tuple) and any(isinstance(one, Array) for one in parts):
+        numbers = [one.data if isinstance(one, Array) else one for one in parts]
+    return array(np.asarray(numbers, dtype=_numpy(dtype)))
 
 
 asarray = as_tensor
@@ -99,4 +102,4 @@ def triu_indices(row: int, col: int, offset: int = 0, **keywords: Any) -> Any:
 
 def unravel_index(index: Any, shape: Any) -> tuple[Any, ...]:
     """The place in a shape that a number counts."""
-    return tuple(array(np.asarray(one)) for one in np.unravel_index(as_tensor(index).data, tuple(shape)))
+    return tuple(map(array, np.unravel_index(np.asarray(as_tensor(index).data), tuple(shape))))
