@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qvr_core.codegen.definitions import definition
 from qvr_core.codegen.kinds import NOTHING, REAL, SINGLE, WHOLE, Array, Kind
@@ -40,11 +41,12 @@ class Compiled:
         kinds: list[Kind] = []
         given: list[Any] = []
         for argument in arguments:
+            array: NDArray[Any] = argument
             match argument:
                 case np.ndarray():
-                    assert argument.flags.c_contiguous
-                    kinds.append(Array(ELEMENTS[argument.dtype], argument.ndim))
-                    given += [ctypes.c_void_p(argument.ctypes.data), *map(ctypes.c_int64, argument.shape)]
+                    assert array.flags.c_contiguous
+                    kinds.append(Array(ELEMENTS[array.dtype], array.ndim))
+                    given += [ctypes.c_void_p(array.ctypes.data), *map(ctypes.c_int64, array.shape)]
                 case float():
                     kinds.append(REAL)
                     given.append(ctypes.c_double(argument))

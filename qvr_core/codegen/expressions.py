@@ -190,8 +190,9 @@ class Expressions:
     def _element(self, node: ast.expr, of: ast.expr, index: ast.expr) -> Value:
         if isinstance(of, ast.Name) and of.id not in self.variables:
             numbers = self._meaning(of)
+            listed: tuple[float, ...] = numbers
             if isinstance(numbers, tuple):
-                name, element = self.around.table(numbers)
+                name, element = self.around.table(listed)
                 return self.to.loaded(self.to.at(element, self.to.table(name), self._index(index)), element)
         array = self._expression(of)
         if isinstance(array.kind, Array) and array.kind.rank == 2 and not isinstance(index, ast.Tuple):

@@ -52,7 +52,8 @@ KINDS: dict[type[Guide], int] = {
     AutoMultivariateNormalGuide: FULL,
     AutoLowRankMultivariateNormalGuide: LOW_RANK,
 }
-EVALUATE, CLIPPED = Compiled(descent.evaluate, REAL), Compiled(descent.clipped, REAL)
+EVALUATE = Compiled(descent.evaluate, REAL)  # pyright: ignore[reportUnknownArgumentType]
+CLIPPED = Compiled(descent.clipped, REAL)  # pyright: ignore[reportUnknownArgumentType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,8 @@ class CompiledSteps:
         # the code is compiled, or read from disk, before the first step
         if kind == LOW_RANK:
             own = (theta, self.noise, self._latents, self._gradient)
-            self._evaluate = LowRankBound(density, partial(descent.weighed, tight), *own, sticking=sticking)
+            weigh = partial[float](descent.weighed, tight)
+            self._evaluate = LowRankBound(density, weigh, *own, sticking=sticking)
         else:
             self._evaluate = EVALUATE.bound(
                 density.address, np.zeros(max(density.room, 1)), density.reals, density.wholes, kind, sticking, tight,

@@ -19,7 +19,7 @@ from qvr_core.inference.guides.normal import AutoNormalGuide
 ADAM = (arrays.optim.Adam, arrays.optim.AdamW)
 UNLIKE = ("amsgrad", "maximize", "differentiable", "capturable")
 """Settings of Adam that only torch's own step knows."""
-STEP = Compiled(descent.adam)
+STEP = Compiled(descent.adam)  # pyright: ignore[reportUnknownArgumentType]
 
 
 class Memory:

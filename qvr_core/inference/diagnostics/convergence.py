@@ -186,10 +186,10 @@ def _summed(correlations: Array) -> Array:
     even, odd = rho[:, 0 : 2 * last + 1 : 2], rho[:, 1 : 2 * last + 2 : 2]
     pairs = even + odd
     # the first pair that is not positive ends the sum, and of it only the even one may count
-    ends = np.argmin(pairs > 0, axis=1)
+    ends: NDArray[np.intp] = np.argmin(pairs > 0, axis=1)
     ends[(pairs > 0).all(1)] = last
     lessening = np.minimum.accumulate(pairs, axis=1)
-    before = np.where(np.arange(last + 1) < ends[:, None], lessening, 0.0).sum(1)
+    before = np.where(np.arange(last + 1, dtype=np.intp) < ends[:, None], lessening, 0.0).sum(1)
     rows = np.arange(count, dtype=np.intp)
     at_end = even[rows, ends]
     at_end = np.where((at_end > 0) | (pairs[rows, ends] >= 0), at_end, 0.0)

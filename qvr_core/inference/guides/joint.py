@@ -201,15 +201,15 @@ class AutoLaplaceGuide(AutoDeltaGuide):
 
         points = {block.key: self.loc[block.key].detach().expand(normal.shape_of(block)) for block in normal.blocks}
         mode = normal.vector(points)
-        hessian = _derivative(arrays.autograd.functional.hessian, energy, mode)
+        hessian = _derivative("hessian", energy, mode)
         # in float32 the inverse of a precise posterior's curvature can look indefinite
         precision, failed = linalg.cholesky_ex(hessian.double())
         if bool(failed) or not bool(arrays.isfinite(precision).all()):
             raise InputProblem("the log joint is not curved downwards here: fit the mode with more SVI steps first")
         inverse = linalg.solve_triangular(precision, arrays.eye(len(mode), dtype=precision.dtype), upper=False)
         tril = linalg.cholesky(inverse.mT @ inverse)
-        gradient = _derivative(arrays.autograd.functional.jacobian, energy, mode)
-        self.off_mode = float((gradient.double() @ tril).norm())
+        gradient = _derivative("jacobian", energy, mode)
+        self.off_mode = float(linalg.vector_norm(gradient.double() @ tril))
         with arrays.no_grad():
             normal.loc.copy_(mode)
             normal.log_diagonal.copy_(tril.diagonal().log())
@@ -220,9 +220,9 @@ class AutoLaplaceGuide(AutoDeltaGuide):
 Energy = Callable[[Tensor], Tensor]
 
 
-def _derivative(of: Callable[[Energy, Tensor], object], energy: Energy, mode: Tensor) -> Tensor:
+def _derivative(name: str, energy: Energy, mode: Tensor) -> Tensor:
     """The Hessian or Jacobian of a function of one tensor, of which torch makes one tensor."""
-    found = of(energy, mode)
+    found: object = getattr(arrays.autograd.functional, name)(energy, mode)
     assert isinstance(found, Tensor)
     return found
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qvr_core.inference.machine.compiled import MachineDensity
 
 Array = NDArray[Any]
-ADVANCE = Compiled(transition.advance)
+ADVANCE = Compiled(transition.advance)  # pyright: ignore[reportUnknownArgumentType]
 
 
 @dataclass(frozen=True, slots=True)
