@@ -109,6 +109,8 @@ class Needs:
     inputs: tuple[Need, ...]
     observed: tuple[Need, ...]
     data: tuple[Need, ...]
+    computed: tuple[Need, ...] = ()
+    """What is observed and computed from the data, so that nothing is to be supplied."""
 
     @property
     def statistical(self) -> bool:
@@ -142,8 +144,9 @@ def needs_of(program: Program) -> Needs:
             inputs.append(_need("input", name, space, program.domain.written, program.origin))
     latent = _latent_plates(program.steps)
     declared = {item.name: item for item in program.data if item.declared}
-    sites = (_observed(site, latent) for site in observed_sites(program.steps))
+    sites = (_observed(site, latent) for site in observed_sites(program.steps) if not site.of_let)
     observed = tuple(_as_declared(need, declared.get(need.name)) for need in sites)
+    computed = tuple(_observed(site, latent) for site in observed_sites(program.steps) if site.of_let)
     scored = {need.name for need in observed}
     purposes, groups, most = _purposes(program), dict(_groups(program.steps)), _most(program)
     labels = _labels(program.steps)
@@ -162,7 +165,7 @@ def needs_of(program: Program) -> Needs:
             written, size = groups[item.name]
             need = replace(need, kind="finite", size=size, written=written, labels=labels.get(written))
         data.append(need)
-    return Needs(program.name, tuple(inputs), observed, tuple(data))
+    return Needs(program.name, tuple(inputs), observed, tuple(data), computed)
 
 
 def names_of(needs: Needs) -> set[str]:

@@ -102,7 +102,11 @@ def steps(scope: Scope, body: Sequence[StepModel]) -> None:
                 sample(scope, site)
             case ObserveModel(site=site):
                 with plate(scope, site):
-                    scope.bound[site.name] = observed(scope, site)
+                    ends = observed(scope, site)
+                if site.of_let:
+                    scope.drawing.wire(scope.bound.get(site.name, ()), ends[0].node)
+                else:
+                    scope.bound[site.name] = ends
             case PredictModel(site=site):
                 sample(scope, site, "predicted")
             case MarginalizeModel():

@@ -275,7 +275,7 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
             item.name, kind, (*sizes, *space_dims(space)), axes, values_of, item.origin, *bounds, missing=missing
         )
     for site in observed.values():
-        if site.name in known:
+        if site.name in known or site.of_let:
             continue
         space = site.bound[0][1].space
         sizes = (*plate_dims(site), *event_dims(site))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from qvr_core.runtime.programs.handlers import (
     densities,
     drawn_anew,
     keep,
+    of_the_fit,
     paths,
     pointwise,
     predicting,
@@ -33,6 +34,7 @@ from qvr_core.runtime.programs.handlers import (
 )
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.indexed import size_of
+from qvr_core.runtime.programs.observed.data_lets import observed_values
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.errors import NonFinite
@@ -103,6 +105,8 @@ class Given:
     model: ProgramModule | LiftedModel
     x: object
     observations: Mapping[str, Any]
+    statistics: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    """Of new rows: what lets computed from all of the data of the fit."""
 
     @cached_property
     def _largest(self) -> int:
@@ -112,8 +116,9 @@ class Given:
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
-        """The observations, and what the program was loaded with."""
-        return {**self.program.data, **self.observations}
+        """The observations, what the program was loaded with, and the lets of these data that it observes."""
+        known = {**self.program.data, **self.observations}
+        return {**observed_values(self.program, known, self.statistics), **known}
 
     def log_likelihood(self, samples: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """{step: (draws, …)} for latents {site: (draws, …)}, with an axis of rows where the program reads its input.
@@ -306,7 +311,7 @@ class Given:
             if slash:
                 noise.setdefault(site, {})[path] = draws
         latents = {name: draws for name, draws in flat.items() if name in model.sites}
-        known = (condition(given), substitute(latents), replay(noise))
+        known = (condition(given), substitute(latents), replay(noise), of_the_fit(self.statistics))
         made = wanted.read(model.run(value, *known, *wanted.handlers, by_rows(count * rows)))
         shape = (count,) if value is None else (count, rows)
         return made if wanted.by_draw else {name: v.reshape(*shape, *v.shape[1:]) for name, v in made.items()}

@@ -62,6 +62,33 @@ def test_a9_names_of_recursions_begin_where_ours_do(target: str, tmp_path: Path)
     assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
 
 
+LETS = """\
+object Row : FinSet 4
+object G : FinSet 2
+program lets : Row -> Row
+    data y, x : Row
+    data n : Row -> Nat
+    data g : Row -> G
+    let z = (y - mean(y)) / sd(y)
+    let w[i : Row] = (x[i] - mean(x)) / var(x)
+    let k = n + n
+    let t[q : G] = sum(y[i] for i : Row if g[i] == q)
+    sample m <- Normal(0.0, 1.0)
+    observe z[i : Row] <- Normal(m * w[i], 1.5)
+    observe k[i : Row] <- Poisson(exp(m))
+    observe t[q : G] <- Normal(m, 1.0)
+    return m
+"""
+
+
+@pytest.mark.parametrize("target", list(TABLES))
+def test_lets_of_data_are_observed(target: str, tmp_path: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    data = {"y": [0.4, 1.5, 2.0, 3.5], "x": [0.2, -1.0, 0.7, 1.1], "n": [1, 0, 2, 1], "g": [0, 1, 0, 1]}
+    write_case(tmp_path, "lets", target, LETS, data, {"m": 0.35})
+    assert max(worst(asked(f"evaluate_{target}", tmp_path), tmp_path).values()) <= 1e-6
+
+
 def test_numpyro_samples_the_same_posterior(tmp_path: Path) -> None:
     """Means of single numbers within five standard errors, on at least 100 independent draws in 2,000."""
     write_cases(tmp_path, SAMPLED, "numpyro")

@@ -271,6 +271,8 @@ class Steps:
     def _observe(self, site: Site) -> None:
         name = self.names[site.name]
         self.model += self._comments(site.origin)
+        if site.of_let and FAMILIES[_family(site).family].discrete and site.name not in self.shapes.whole:
+            raise Refused(site.origin, f"`{site.name}`: numbers that are computed are no whole ones in Stan")
         if site.missing is not None:
             name = self._completed(site)
         self.model += self._density(site, name)

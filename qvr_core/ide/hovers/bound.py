@@ -17,7 +17,9 @@ from qvr_core.ide.prose import Code, Comment, Paragraph, Prose, prose
 from qvr_core.ide.reading import data_words, element_words, let_words
 from qvr_core.ide.symbols import Found, Symbol, bindings
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.types.data_text import data_text
+from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import ObjectModel
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
@@ -77,8 +79,19 @@ def binding_text(program: Program, statement: Statement, name: str) -> Prose:
         text = _step(step, name, program.uses_input)
         if not text:
             continue
-        return prose(text, _computed(statement, step, name, program)) if isinstance(step, LetModel) else text
+        if not isinstance(step, LetModel):
+            return text
+        return prose(text, _computed(statement, step, name, program), _observed_note(program, name))
     return ()
+
+
+def _observed_note(program: Program, name: str) -> str:
+    """What it means that a let is observed."""
+    site = next((one for one in sites(program.steps, ObserveModel) if one.of_let and one.name == name), None)
+    if site is None:
+        return ""
+    drawn = f" from `{family_words(site.draw.family)}`" if isinstance(site.draw, FamilyDraw) else ""
+    return f"Observed{drawn}: its own numbers are the data, so the density has no Jacobian."
 
 
 def in_words(program: Program, statement: Statement, name: str) -> str:

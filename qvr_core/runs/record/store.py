@@ -86,6 +86,11 @@ class RunDirectory:
     def summary(self) -> Path:
         return self.path / "summary.json"
 
+    @property
+    def statistics(self) -> Path:
+        """What lets of data computed from all of the data of the fit: new rows are scaled by it."""
+        return self.path / "statistics.json"
+
     def is_there(self) -> bool:
         """Whether the run still has its folder, with what was asked in it."""
         return (self.path / "job.json").is_file()

@@ -13,8 +13,10 @@ from typing import Any
 from qvr_core.analysis import Snapshot
 from qvr_core.arrays.engine import TORCH
 from qvr_core.arrays.engine_choice import TorchWanted, lacks_torch
+from qvr_core.data.binding import Whole
 from qvr_core.runs.fit.distributed import Team, broken, join
 from qvr_core.runs.fit.stop import Stop
+from qvr_core.runs.prepare.data_lets import check_observed_lets, keep_numbers
 from qvr_core.runs.prepare.failures import Refused, check_failure, failure
 from qvr_core.runs.prepare.given_elements import given_elements
 from qvr_core.runs.prepare.prepare import Prepared, prepare
@@ -155,6 +157,10 @@ def _program(job: Job, snapshot: Snapshot) -> Program | None:
 def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None]) -> None:
     """Run a prepared job; every event goes to `emit`, the last one included."""
     config = prepared.job.config
+    if isinstance(prepared.train, Whole):
+        check_observed_lets(prepared.model, prepared.train.observations)
+        if team.rank == 0:
+            keep_numbers(prepared.model, prepared.train.observations, RunDirectory.of(prepared.job))
     if config.algorithm == "nuts":
         from qvr_core.runs.fit.nuts import fit_nuts
 

@@ -13,10 +13,11 @@ from qvr_core.data.typed.labels import missing
 from qvr_core.data.typed.layout import MAIN, Layout
 from qvr_core.data.typed.sources import Source, Sources, Table
 from qvr_core.runs.prepare.failures import Refused
+from qvr_core.semantics.types.data_lets import behind_observed, data_of_lets
 from qvr_core.semantics.types.deterministic import reads_of_observed
 from qvr_core.semantics.types.model.expressions import Builtin, Data
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, Site
+from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, Site
 from qvr_core.semantics.types.walk import all_steps, operands, sites, until_arrows, values, walk
 
 NO_MATTER = {"right_censored": 0, "left_censored": 0, "interval": math.inf, "mask": 1, "weight": 1}
@@ -42,8 +43,20 @@ class NewRows:
             if (need.missing not in ("", "drop", "lengths") and self._held(need))
             or (need.name in given and self._filled(need))
         )
-        data = tuple(need for need in self.needs.data if need.name in read or not _counts(need) or self._held(need))
+        data = tuple(need for need in self.needs.data if need.name in read or self._wants(need))
         return replace(self.needs, observed=observed, data=data)
+
+    def _wants(self, need: Need) -> bool:
+        """Whether data that no step computes with but lets that are observed are wanted: where they are there."""
+        if need.name in self._behind:
+            return self._filled(need)
+        return not _counts(need) or self._held(need)
+
+    @cached_property
+    def _behind(self) -> frozenset[str]:
+        """The data that lets are computed from which are observed."""
+        known = data_of_lets(self.program)
+        return frozenset[str]().union(*(known[name] for name in behind_observed(self.program)))
 
     @cached_property
     def _read_observed(self) -> frozenset[str]:
@@ -71,20 +84,26 @@ class NewRows:
         for site in sites(self.program.steps, ObserveModel):
             if site.name not in self._read_observed or site.name in given:
                 continue
-            need = next(need for need in self.needs.observed if need.name == site.name)
+            if site.of_let:
+                absent = data_of_lets(self.program)[site.name] - {need.name for need in self.wanted.data}
+                need = next((need for need in self.needs.data if need.name in absent), None)
+                if need is None:
+                    continue
+            else:
+                need = next(need for need in self.needs.observed if need.name == site.name)
             where = self._where(need)
             if site.name in self._drawn_again:
                 if self._filled(need):
                     yield f"`{site.name}` in {where} is not used: it is drawn anew with the path that is summed out"
             elif site.chain is None or not _lag(site):
-                yield f"`{site.name}` is not in {where}: what reads it reads a draw of it"
+                yield f"`{need.name}` is not in {where}: what reads it reads a draw of it"
             elif site.chain.start is not None:
-                yield f"`{site.name}` is not in {where}: the series begins anew from its `from`"
+                yield f"`{need.name}` is not in {where}: the series begins anew from its `from`"
             else:
                 lag = _lag(site)
                 first = "its first element is" if lag == 1 else f"its first {lag} elements are"
-                message = f"`{site.name}` is not in {where}, and without a `from` nothing says how {first} drawn"
-                fixes = (f"Give the data a column `{self.sources.column(site.name)}`", "Give the step a `from`")
+                message = f"`{need.name}` is not in {where}, and without a `from` nothing says how {first} drawn"
+                fixes = (f"Give the data a column `{self.sources.column(need.name)}`", "Give the step a `from`")
                 raise Refused("data", message, site=site.name, fixes=fixes)
 
     def unsaid(self, names: Iterable[str]) -> list[str]:
@@ -141,7 +160,10 @@ def _counts(need: Need) -> bool:
 def _read(program: Program) -> set[str]:
     """The data names that steps compute with."""
     found: set[str] = set()
+    behind = behind_observed(program)
     for step in all_steps(program.steps):
+        if isinstance(step, LetModel) and behind >= {*step.names}:
+            continue
         site = getattr(step, "site", None)
         options = [] if site is None else [site.mask, site.weight, *(value for _, value in site.limits)]
         for value in values(step):

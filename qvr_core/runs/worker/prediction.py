@@ -22,6 +22,7 @@ from qvr_core.runs.figures.checkpoint import newest, restore_module
 from qvr_core.runs.figures.curvature import approximated
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare import typed_data
+from qvr_core.runs.prepare.data_lets import kept_numbers
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import check_draws
 from qvr_core.runs.prepare.prepare import prepare, sized
@@ -282,11 +283,16 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
     model: ProgramModule | LiftedModel = built(job, known)
     x = rows.x if isinstance(rows, RowsOf) else None
     observations = dict(rows.observations) if isinstance(rows, RowsOf | Whole) else {}  # pyright: ignore[reportUnnecessaryIsInstance]
+    kept = kept_numbers(RunDirectory.of(fit))
     observations |= new.uncensored(rows.rows if columns is None else columns.rows)
     if job.config.algorithm == "nuts" and any(name in posterior.stored for name, _ in model.named_parameters()):
         model = LiftedModel(model, x, observations, job.config.prior_scale)
     told = tuple(_unseen_elements(name, known, posterior) for name, known in grown.items())
-    return _New(Given(model, x, dict(observations)), grown, (*notes, *told))
+    scaled = dict.fromkeys(name.rpartition(" ")[0] for name in kept)
+    if scaled:
+        words = ", ".join(f"`{name}`" for name in scaled)
+        notes = (*notes, f"what {words} compute{'s' * (len(scaled) == 1)} from all of the data is that of the fit")
+    return _New(Given(model, x, dict(observations), kept), grown, (*notes, *told))
 
 
 def _speaking(new: NewRows) -> Needs:
@@ -300,7 +306,9 @@ def _resized(job: Job, needs: Needs, posterior: _Posterior, rows: int | None) ->
     """The program with as many elements as there are new rows in the set of declared size that its observations run
     over.  Raises `Refused` where a latent runs over it too: nothing says which of its elements the rows are."""
     text = job.text
-    for name, size in dict.fromkeys(need.plate for need in needs.observed if need.plate is not None):
+    for name, size in dict.fromkeys(
+        need.plate for need in (*needs.observed, *needs.computed) if need.plate is not None
+    ):
         if rows is None or rows == size or not re.search(rf"^object\s+{name}\s*:\s*FinSet\s+{size}\b", text, re.M):
             continue
         if name in posterior.sets:

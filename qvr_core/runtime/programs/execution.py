@@ -191,6 +191,7 @@ class Request:
     argument_of: str = ""
     states: bool = False
     paths: bool = False
+    statistics: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
         """The noise given for a site; `specs` tells its draws where a function wants to know."""

@@ -102,6 +102,16 @@ def drawn_anew(names: Collection[str], begun: Mapping[str, Any] | None = None) -
     return handle
 
 
+def of_the_fit(numbers: Mapping[str, Tensor]) -> Handler:
+    """What lets compute from all of their data is this, by the names of `data_lets.statistics`, whatever the data are:
+    new rows are scaled by the mean and the standard deviation of the fit."""
+
+    def handle(request: Request) -> None:
+        request.statistics = {**request.statistics, **numbers}
+
+    return handle
+
+
 def states(request: Request) -> None:
     """Leave the posterior of hidden states in their records: the probability of each."""
     request.states = True

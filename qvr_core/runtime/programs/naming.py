@@ -44,7 +44,7 @@ class Naming:
 
     def note_unobserved(self, given: Collection[str]) -> None:
         """Warns of `observe` steps that have no value, in `given` or as data."""
-        lacking = [f"`{name}`" for name, site in self.sites.items() if site.kind == "observe"
+        lacking = [f"`{name}`" for name, site in self.sites.items() if site.kind == "observe" and not site.site.of_let
                    and name not in given and name not in self.data]  # fmt: skip
         if lacking:
             words = ", ".join(lacking)

@@ -27,6 +27,7 @@ from qvr_core.runtime.programs.interleaved import interleaved
 from qvr_core.runtime.programs.labelled.taking import Taking
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.missing_cells import MissingCells, declared_data
+from qvr_core.runtime.programs.observed.data_lets import with_data_lets
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.programs.rows import joined, sliced
 from qvr_core.runtime.programs.steps import Step, make_steps
@@ -88,6 +89,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         self.predicted = predicted(program)
         self.steps = make_steps(program.steps, program.name, made, self.predicted)
         self.groups = interleaved(program, self.steps, made)
+        self.steps = with_data_lets(program, self.steps, made)
         self.ranks = {site.name: len(site.sizes) for group in self.groups.groups for site in group.sites.values()}
         self.lengths = None if program.lengths is None else compile_expr(program.lengths, made)
         self.lengths_name = getattr(program.lengths, "name", "")
@@ -328,7 +330,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         missing = [
             name
             for name, site in self.sites.items()
-            if name not in values and _has_density(site) and not (site.kind == "observe" and name in self.data)
+            if name not in values and _has_density(site) and not self._is_given(site)
         ]
         if missing:
             words = ", ".join(f"`{name}`" for name in missing)
@@ -336,6 +338,10 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         self.check_complete(data)
         self._need_innovations(value, latents, data, innovations or {})
         return self.run(value, condition(data), substitute(latents), replay(innovations)).log_joint()
+
+    def _is_given(self, site: ArrowSite | FamilySite) -> bool:
+        """Whether its value need not be told: data that the program was loaded with, or a let of data."""
+        return site.kind == "observe" and (site.name in self.data or site.site.of_let)
 
     def _need_innovations(
         self,

@@ -7,6 +7,7 @@ reads one place of one chain.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.indices import Lag, lags, running
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
@@ -23,6 +24,7 @@ from qvr_core.semantics.programs.hidden.observed import Read, check_observed, ch
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_single, refuse_whole, state_axis, state_label
 from qvr_core.semantics.programs.indexed_steps import product_of
 from qvr_core.semantics.programs.observed.computed import as_computed
+from qvr_core.semantics.programs.observed.data_lets import IN_BLOCK, check_let_options, is_let, observed_let
 from qvr_core.semantics.programs.step_options import read_step_options
 from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
@@ -31,7 +33,7 @@ from qvr_core.semantics.types.axes import axis_of, set_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import Ascription, Chain, MarginalizeModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import Ascription, Chain, MarginalizeModel, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, COMPUTED_OUTCOME, INDEX_MISMATCH, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
 from qvr_core.syntax.tree.arithmetic import Variable
@@ -78,7 +80,8 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
     for child in placed.children:
         ctx.scope.unit, ctx.text = child.uid, child.unit.text
         kind = _KINDS.get(type(child.unit.node), "damaged")
-        unseen: Bindings = [(name.text, _unseen(kind, name, ctx)) for name in child.unit.declares]
+        again = isinstance(child.unit.node, ObserveStep) and is_let(child.unit.node, ctx)
+        unseen: Bindings = [(name.text, _unseen(kind, name, ctx)) for name in child.unit.declares if not again]
         nested += block.add(child.unit.node, ctx) or unseen
     ctx.hidden = outer
     ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
@@ -142,6 +145,7 @@ class _Block:
                 found = check_score(node, self.hidden, self.states, self.lets, ctx)
             case LetStep() if not depends(node, {*ctx.hidden, *self.lets}):
                 model, bound = check_step(node, ctx)
+                bound = [(name, replace(one, drawn=IN_BLOCK)) for name, one in bound]
                 ctx.bindings = {**ctx.bindings, **dict(bound)}
                 self.body.append(model)
                 self.reads.append(())
@@ -160,8 +164,13 @@ class _Block:
         return []
 
     def _observed(self, node: ObserveStep, ctx: StepContext) -> tuple[StepModel, Read] | None:
-        if node.outcome is None:
-            return check_observed(node, self.hidden, self.states, ctx)
+        let = observed_let(node, ctx)
+        if let is not None or node.outcome is None:
+            found = check_observed(replace(node, outcome=None), self.hidden, self.states, ctx)
+            if let is None or found is None:
+                return found
+            check_let_options(node.name, found[0].site, ctx)
+            return ObserveModel(site=replace(found[0].site, of_let=True)), found[1]
         named = [part.name for part in walk(node.outcome) if isinstance(part, Variable)]
         if (let := next((name for name in named if name.text in self.lets), None)) is not None:
             message = f"`{let.text}` is a let of this block: write here what it stands for"

@@ -32,7 +32,7 @@ from qvr_core.semantics.types.model.steps import (
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, DATA_MISMATCH, TEMPLATE_ARGUMENTS
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
 from qvr_core.semantics.types.type_text import structure
-from qvr_core.semantics.types.walk import all_steps
+from qvr_core.semantics.types.walk import all_steps, sites
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.arithmetic import ArithArg, ParenArith, Variable
 from qvr_core.syntax.tree.names import Name, Span
@@ -124,13 +124,13 @@ def data_of(program: Program) -> list[str]:
     """What a call of the template may name: its data, and what it observes."""
     if program.uses_input:
         return []
-    observed = [step.site.name for step in all_steps(program.steps) if isinstance(step, ObserveModel)]
+    observed = [site.name for site in sites(program.steps, ObserveModel) if not site.of_let]
     return list(dict.fromkeys([*(item.name for item in program.data), *observed]))
 
 
 def _renaming(label: str, arrow: Instance, given: Mapping[str, ArithArg], ctx: StepContext) -> Renaming | None:
     program, arguments = called(arrow), arrow.arguments
-    observed = {step.site.name for step in all_steps(program.steps) if isinstance(step, ObserveModel)}
+    observed = {site.name for site in sites(program.steps, ObserveModel) if not site.of_let}
     names = {name: f"{label}.{name}" for name in bound_names(own_steps(program))}
     data: dict[str, Expr] = {}
     declared = {item.name: without_aligned(item) for item in program.data}

@@ -28,6 +28,7 @@ from qvr_core.semantics.programs.guides.checks import (
     sequence_inputs,
 )
 from qvr_core.semantics.programs.guides.guided import guided
+from qvr_core.semantics.programs.observed.data_lets import check_observed_again
 from qvr_core.semantics.programs.observed.missing_cells import check_missing
 from qvr_core.semantics.programs.program_density import program_density
 from qvr_core.semantics.programs.program_inputs import (
@@ -333,6 +334,7 @@ def _check_whole(
     """Circles of reads; a program with mistakes is left alone, they may be why."""
     if scope.mistaken or returned is None:
         return
+    check_observed_again(typed.blocks, scope)
     if observed := _observed_above(typed):
         check_cycles(statement.header.children, observed, scope)
 

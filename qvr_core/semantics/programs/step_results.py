@@ -105,6 +105,8 @@ def meaning(binding: Binding) -> tuple[object, ...]:
         binding.numbers,
         binding.predicted,
         binding.begun,
+        binding.drawn,
+        binding.columns,
     )
 
 

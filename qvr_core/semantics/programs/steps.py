@@ -19,6 +19,7 @@ from qvr_core.semantics.programs.families.sum_to_zero import sum_to_zero_site, s
 from qvr_core.semantics.programs.indexed_steps import indexed_let, indexed_site
 from qvr_core.semantics.programs.inlining import inlined
 from qvr_core.semantics.programs.observed.computed import checked_computed
+from qvr_core.semantics.programs.observed.data_lets import as_data, check_let_options, observed_let
 from qvr_core.semantics.programs.site_ranges import drawn_range, part_of
 from qvr_core.semantics.programs.sites import arrow_site, check_site
 from qvr_core.semantics.programs.typed_sites import TypedSite
@@ -56,9 +57,14 @@ def check_step(
             return _sample(with_gate(step, ctx), ctx)
         case ObserveStep():
             ctx.effects.add("Score")
-            typed = agreed(step.name, _site("observe", step.name, with_gate(step, ctx), ctx), ctx)
+            let = observed_let(step, ctx)
+            plain = step if let is None else replace(step, outcome=None)
+            typed = agreed(step.name, _site("observe", step.name, with_gate(plain, ctx), ctx), ctx)
             binding = site_binding("observe", typed, ctx)
             site = replace(typed.site, bound=((step.name.text, typed.named),), type=typed.type, range=binding.range)
+            if let is not None:
+                check_let_options(step.name, site, ctx)
+                return ObserveModel(site=replace(site, of_let=True)), []
             return ObserveModel(site=site), [(step.name.text, binding)]
         case PredictStep():
             ctx.effects.add("Sample")
@@ -68,7 +74,8 @@ def check_step(
             site = replace(typed.site, bound=((step.name.text, typed.named),))
             return PredictModel(site=site), [(step.name.text, site_binding("predict", typed, ctx))]
         case LetStep():
-            return indexed_let(step, ctx) if step.binders else _let(step, ctx)
+            made, bindings = indexed_let(step, ctx) if step.binders else _let(step, ctx)
+            return made, as_data(made, bindings, ctx)
         case ScoreStep():
             ctx.effects.add("Score")
             value = check_arith(step.value, ctx)
@@ -173,7 +180,7 @@ def _parts(pattern: Pattern, kind: ValueType, gives: str, ctx: StepContext) -> l
 # ---------------------------------------------------------------- let
 
 
-def _pair(step: LetStep, call: ArithCall, ctx: StepContext) -> tuple[StepModel, Bindings]:
+def _pair(step: LetStep, call: ArithCall, ctx: StepContext) -> tuple[LetModel, Bindings]:
     """`let (values, vectors) = eigh(A)`: two values, each with its own axes."""
     names, origin = step.pattern.names, ctx.scope.origin(step.pattern.span)
     values = check_pair(call, ctx, check_arith) or [
@@ -188,7 +195,7 @@ def _pair(step: LetStep, call: ArithCall, ctx: StepContext) -> tuple[StepModel, 
     ]
 
 
-def _let(step: LetStep, ctx: StepContext) -> tuple[StepModel, Bindings]:
+def _let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     call = pair_call(step.value, ctx)
     if call is not None and step.space is None and step.pattern.brackets and len(step.pattern.names) == 2:
         return _pair(step, call, ctx)

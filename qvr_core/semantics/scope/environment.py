@@ -55,6 +55,10 @@ class Binding:
     """Where its one set is written, for it alone."""
     begun: Begun | None = None
     """Of a name of a recursion whose names begin at different elements."""
+    drawn: str = ""
+    """Of a let: why it is no value of data, `the latent `m`` that it depends on; '' of one that is."""
+    columns: frozenset[str] = frozenset()
+    """Of such a let: the data names that it is computed from."""
 
 
 @immutable

@@ -89,7 +89,11 @@ def _back(index: Expr) -> int | None:
 
 def groups(program: Program) -> tuple[Group, ...]:
     """The groups of a program that what is observed makes: a step above an `observe` reads what it observes."""
-    observed = {step.site.name: at for at, step in enumerate(program.steps) if isinstance(step, ObserveModel)}
+    observed = {
+        step.site.name: at
+        for at, step in enumerate(program.steps)
+        if isinstance(step, ObserveModel) and not step.site.of_let
+    }
     found: list[Group] = []
     taken: set[int] = set()
     if not observed:

@@ -33,7 +33,7 @@ def guided(steps: Sequence[StepModel], data: Sequence[DataName], scope: Scope) -
     ]
     known = {item.name: item for item in data}
     for site in observed:
-        if site.name not in known and "." not in site.name:
+        if not site.of_let and site.name not in known and "." not in site.name:
             known[site.name] = _datum(site)
     latents = (*(one for one in found if one is not None), *imputed)
     return Guided(latents=latents, data=tuple(known.values()), observed=tuple(site.name for site in observed))

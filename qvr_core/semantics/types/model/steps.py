@@ -109,6 +109,8 @@ class Site:
     """Where its numbers lie, likewise."""
     auxiliary: bool = False
     """True for a draw of a guide that is none of the model's latents."""
+    of_let: bool = False
+    """True where what is observed is a let of data above: the step binds nothing anew."""
 
 
 @immutable_by_name

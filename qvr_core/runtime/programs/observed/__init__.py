@@ -1,0 +1,1 @@
+"""What is observed that is no data name."""
