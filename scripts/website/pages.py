@@ -16,6 +16,7 @@ GUIDE = (
     "mistakes",
     "from-stan-and-pymc",
     "export",
+    "networks",
     "python",
     "runs",
     "play",

@@ -1,4 +1,4 @@
-"""The programs of the reference and of the library's page give what they show, and the Python there runs.
+"""The programs of the reference, of the page on networks and of the library's give what they show, and the Python there runs.
 
 That they build and run is asked of all pages by tests/runtime/programs/test_checked_programs.py.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.spec.cases import Case, problems, read_cases
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("reference", "std")
+PAGES = ("reference", "std", "networks")
 CASES = [case for page in PAGES for case in read_cases(DOCS / f"{page}.md")]
 
 
