@@ -1,4 +1,4 @@
-"""The programs of the reference, of the page on networks and of the library's give what they show, and the Python there runs.
+"""The programs of the reference and of the pages on networks and the library give what they show; the Python runs.
 
 That they build and run is asked of all pages by tests/runtime/programs/test_checked_programs.py.
 """
