@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 
@@ -17,15 +17,23 @@ class Exported:
     sizes: Mapping[str, str]
     codes: frozenset[str]
     first: int = 0
+    counts: Mapping[str, str | int] = field(default_factory=dict[str, "str | int"])
+    """Of each hidden count, by what its number of values is in `sizes`: the data name of its bound, or that number."""
 
     def data(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
         """The data of a file that `read_data` reads: `values` by the program's names, as nested lists; codes from 0."""
         found: dict[str, Any] = {self.sizes[name]: size for name, size in sizes.items() if name in self.sizes}
+        for name, bound in self.counts.items():
+            found[self.sizes[name]] = 1 + (bound if isinstance(bound, int) else _largest(values[bound]))
         for name, value in values.items():
             if name in self.names:
                 counted = _shifted(value, self.first) if name in self.codes and self.first else value
                 found[self.names[name]] = counted
         return found
+
+
+def _largest(value: Any) -> int:
+    return max(map(_largest, cast("list[Any]", value))) if isinstance(value, list) else int(value)
 
 
 def _shifted(value: Any, by: int) -> Any:

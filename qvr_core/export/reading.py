@@ -22,7 +22,17 @@ from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, family_
 from qvr_core.semantics.programs.families.narrowed import has_places, own_ends
 from qvr_core.semantics.types.chain_starts import values_of
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Apply, Bound, Constant, Data, IndexValue, Scatter, Window
+from qvr_core.semantics.types.hidden_counts import counted, is_counts
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Arrange,
+    Bound,
+    Constant,
+    Data,
+    IndexValue,
+    Scatter,
+    Window,
+)
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
@@ -30,6 +40,7 @@ from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
     Ascription,
     LetModel,
+    MarginalizeModel,
     ObserveModel,
     ParamModel,
     PredictModel,
@@ -80,6 +91,8 @@ class Reading:
     ahead: frozenset[str]
     """What is predicted, and the lets that depend on it."""
     comments: Comments
+    counts: Mapping[str, str | int]
+    """The bound of each hidden count, by the name of how many values it has: a data name, or a number."""
 
     def lines(self, origin: Origin) -> int:
         """The line that a place is in, from 0."""
@@ -124,7 +137,44 @@ def read(snapshot: Snapshot, name: str) -> Reading:
         _derived(program, latents),
         predicted | _derived(program, predicted),
         comments_of(snapshot.lines, header, starts),
+        dict(_counts(program)),
     )
+
+
+def size_called(name: str) -> str:
+    """What the size of an open set is called, or how many values a hidden count has."""
+    hidden = counted(Linear(0, ((name, 1),)))
+    return f"n_{name.lower()}" if hidden is None else f"n_{hidden.replace('.', '_').lower()}_values"
+
+
+def size_words(name: str) -> str:
+    """What that is, in words."""
+    hidden = counted(Linear(0, ((name, 1),)))
+    return f"how many elements {name} has" if hidden is None else f"the largest bound of {hidden}, and 1"
+
+
+def _counts(program: Program) -> Iterator[tuple[str, str | int]]:
+    for step in all_steps(program.steps):
+        if not isinstance(step, MarginalizeModel) or not is_counts(step.site.bound[0][1].space):
+            continue
+        site, draw = step.site, step.site.draw
+        assert isinstance(draw, FamilyDraw)
+        if draw.family != "DiscreteUniform":
+            raise Refused(site.origin, f"`{site.name}`: hidden counts of {draw.family} are not exported")
+        bound = dict(draw.args)["high"]
+        while isinstance(bound, Arrange | Window):
+            bound = bound.base
+        space = site.bound[0][1].space
+        assert isinstance(space, Finite)
+        name = set_of(space.size) or ""
+        match bound:
+            case Data(name=data):
+                yield name, data
+            case Constant(value=int(number)):
+                yield name, number
+            case _:
+                remedy = "declare it: `data high : Site -> Nat`"
+                raise Refused(site.origin, f"`{site.name}`: a bound that is computed is not exported", remedy)
 
 
 def ends_of(site: Site) -> tuple[float | None, float | None]:

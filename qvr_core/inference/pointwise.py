@@ -192,8 +192,9 @@ class Given:
     def numbers_hidden(self, samples: Mapping[str, Tensor]) -> dict[str, int]:
         """How many numbers `hidden_states` gives of a draw, by name."""
         blocks = {name: self.program.marginals[name] for name in self._summed()}
-        chains = {n: one.states * math.prod(one.sizes) for n, one in blocks.items() if isinstance(one, HiddenChain)}
-        # how many components a mixture has is seen in a draw
+        known = {n: one.states for n, one in blocks.items() if isinstance(one, HiddenChain)}
+        chains = {n: states * math.prod(blocks[n].places_of) for n, states in known.items() if states is not None}
+        # how many components a mixture has, and how many values a count, is seen in a draw
         mixtures = [name for name in blocks if name not in chains]
         one = self.hidden_states({name: value[:1] for name, value in samples.items()}, mixtures)
         return {**chains, **{name: value.numel() for name, value in one.items()}}

@@ -81,6 +81,33 @@ program lets : Row -> Row
 """
 
 
+COUNTS = """\
+object Site : FinSet 5
+object Visit : FinSet 3
+object Row : FinSet 6
+program counts : Site -> Site
+    data low, high : Site -> Nat
+    data site : Row -> Site
+    sample p <- Beta(2.0, 2.0)
+    sample r <- Gamma(2.0, 1.0)
+    marginalize n[g : Site] <- DiscreteUniform(low[g], high[g])
+        observe y[g : Site, t : Visit] <- Binomial(n[g], p)
+        observe k[i : Row] <- Poisson(r * n[site[i]] + 0.5)
+    marginalize m[g : Site] <- DiscreteUniform(0, 12)
+        observe z[g : Site] <- Normal(0.1 * m[g], 1.0)
+    return p
+"""
+
+
+@pytest.mark.parametrize("target", list(TABLES))
+def test_hidden_counts_are_summed_up_to_their_largest_bound(target: str, tmp_path: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    data = {"low": [0, 2, 0, 1, 3], "high": [10, 20, 15, 8, 30], "site": [0, 1, 1, 4, 3, 2], "k": [1, 5, 3, 9, 2, 0]}
+    data |= {"y": [[1, 2, 0], [4, 3, 2], [0, 0, 1], [2, 1, 1], [9, 8, 10]], "z": [0.1, 0.5, -0.3, 1.2, 0.8]}
+    write_case(tmp_path, "counts", target, COUNTS, data, {"p": 0.35, "r": 0.8})
+    assert max(worst(asked(f"evaluate_{target}", tmp_path), tmp_path).values()) <= 1e-6
+
+
 @pytest.mark.parametrize("target", list(TABLES))
 def test_lets_of_data_are_observed(target: str, tmp_path: Path) -> None:
     torch.set_default_dtype(torch.float64)

@@ -97,6 +97,14 @@ class Densities:
         made = expressions.template(template, **{draw.args[0][0]: text})
         return expressions.template(self.dialect.log_prob, made, values)
 
+    def counts(self, low: str, high: str, count: str) -> str:
+        """log p of the values of a hidden count from a DiscreteUniform between two bounds, along a last axis."""
+        expressions, dialect = self.expressions, self.dialect
+        values = f"(1.0 * {expressions.arange(0, count)})"
+        inside = f"(({values} >= {low}) & ({values} <= {high}))"
+        each = expressions.template(dialect.functions["log"], f"({high} - {low} + 1.0 + 0.0 * {values})")
+        return expressions.template(dialect.where, inside, f"(-{each})", '-float("inf")')
+
     # ------------------------------------------------------------ arguments
 
     def _template(self, draw: FamilyDraw, site: Site) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from qvr_core.export.arrays.dialect import ARITHMETIC, BASES, INFIX, REDUCTIONS, Dialect
 from qvr_core.export.names import Names
-from qvr_core.export.reading import Reading, set_of
+from qvr_core.export.reading import Reading, set_of, size_called
 from qvr_core.export.refusals import Refused
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
 from qvr_core.semantics.types.model.arrows import LinearMap, Ref
@@ -43,7 +43,7 @@ class Expressions:
         self.reading = reading
         self.names = names
         self.dialect = dialect
-        self.sizes = {name: names.fresh(f"n_{name.lower()}") for name in reading.open_sets}
+        self.sizes = {name: names.fresh(size_called(name)) for name in reading.open_sets}
         self.used: set[str] = set()
         """The helpers that templates have called."""
         self.along: str | None = None

@@ -13,6 +13,7 @@ from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import plate_dims
 from qvr_core.lowered.factors import beside, factors_of
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.types.hidden_counts import is_counts
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr, Index, IndexValue
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
@@ -79,6 +80,9 @@ def block_of(step: MarginalizeModel, expressions: Expressions, densities: Densit
     prior = draw.args[0][1]
     lagging = bool(chain.indices[chain.at].lag)
     if not lagging:
+        if is_counts(space):
+            low, high = (expressions.text(stripped(dict(draw.args)[name], 2)) for name in ("low", "high"))
+            return Block(site.name, tuple(lets), tuple(terms), densities.counts(low, high, count), None, False, "")
         plain = stripped(prior, 2) if not vector else stripped(stripped(prior, 2), 2)
         first = densities.categories(draw, site, count, expressions.text(plain))
         return Block(site.name, tuple(lets), tuple(terms), first, None, False, "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from qvr_core.export.arrays.expressions import Expressions
 from qvr_core.export.names import Names
-from qvr_core.export.reading import DataArray, Reading, set_of
+from qvr_core.export.reading import DataArray, Reading, set_of, size_words
 from qvr_core.semantics.types.spaces import Dim
 
 
@@ -30,7 +30,7 @@ def about(reading: Reading, target: str) -> list[str]:
 def data_lines(reading: Reading, expressions: Expressions, names: Names) -> Iterator[str]:
     """What a file says of its data: a line for each size and array, and the labels behind codes."""
     for name in reading.open_sets:
-        yield f"    {expressions.sizes[name]}: how many elements {name} has"
+        yield f"    {expressions.sizes[name]}: {size_words(name)}"
     for item in reading.data:
         yield f"    {names[item.name]}: {kind_of(item, expressions)}{beside(reading, item)}"
 

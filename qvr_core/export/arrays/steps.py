@@ -123,7 +123,7 @@ class Steps(ABC):
         """The file of these lines."""
         names = {item.name: self.names[item.name] for item in self.reading.data}
         codes = frozenset(item.name for item in self.reading.data if item.kind == "index")
-        return Exported("\n".join(lines) + "\n", names, self.expressions.sizes, codes)
+        return Exported("\n".join(lines) + "\n", names, self.expressions.sizes, codes, counts=self.reading.counts)
 
     def body(self) -> list[str]:
         """All steps."""

@@ -123,7 +123,18 @@ class Densities:
             p = elements.of(expr, at)
             chance = f"inv_logit({p.text})" if key == "logits" else p.at(SUM + 1)
             return elements.helped("log_normalised", f"[1 - {chance}, {chance}]'")
+        if draw.family == "DiscreteUniform":
+            low, high = (elements.of(dict(draw.args)[name], at).text for name in ("low", "high"))
+            return elements.helped("uniform_counts", f"{low}, {high}, {count}")
         raise Refused(site.origin, f"`{site.name}`: only Categorical and Bernoulli are summed out in Stan")
+
+    def possible(self, factor: Factor, at: Places) -> str | None:
+        """What must hold for an element to have a density where Stan would stop: a count at most its total."""
+        name = LANGUAGE[factor.draw.family].counts_to
+        if name is None:
+            return None
+        total = self._arguments(factor.draw, factor.site, at)[name]
+        return f"{self._value(factor, at)} <= {total}"
 
     # ------------------------------------------------------------ arguments
 

@@ -12,6 +12,7 @@ from qvr_core.export.stan.elements import Elements, Places
 from qvr_core.export.stan.places import BEFORE, Place
 from qvr_core.lowered.axes import Axis, event_dims
 from qvr_core.lowered.factors import beside, factors_of
+from qvr_core.semantics.types.hidden_counts import is_counts
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, ParamModel, ScoreModel, Site
@@ -31,6 +32,7 @@ class Hidden:
         space = step.site.bound[0][1].space
         if not isinstance(space, Finite):
             raise Refused(step.site.origin, f"`{step.site.name}`: only finite values are summed out in an export")
+        self.space = space
         self.count = elements.shapes.size(space.size)
         self.sizes = tuple(
             elements.shapes.size(index.space.size) if isinstance(index.space, Finite) else "1"
@@ -93,7 +95,13 @@ class Hidden:
                     places = [elements.code(read, at) for read in reads]
                 kept = [place for place, size in zip(places, self.sizes, strict=True) if size != "1"]
                 target = f"{self.terms}[{', '.join(map(str, (*kept, value)))}]"
-                lines += self.densities.added(wide, (*at, BEFORE, Place(value)), target, summed=True)
+                places_of = (*at, BEFORE, Place(value))
+                added = self.densities.added(wide, places_of, target, summed=True)
+                possible = self.densities.possible(wide, places_of) if is_counts(self.space) else None
+                if possible is not None:
+                    inside = [f"  {line}" for line in added]
+                    added = [f"if ({possible}) {{", *inside, "} else {", f"  {target} = negative_infinity();", "}"]
+                lines += added
                 return [f"for ({value} in 1:{self.count}) {{", *(f"  {line}" for line in lines), "}"]
 
         return over_axes(elements, factor.axes, inner)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from qvr_core.export.arrays.module import about, changed
 from qvr_core.export.exported import Exported
-from qvr_core.export.reading import Reading
+from qvr_core.export.reading import Reading, size_words
 from qvr_core.export.stan.declarations import data_line
 from qvr_core.export.stan.steps import Steps
 from qvr_core.export.stan.tables import HELPERS
@@ -36,7 +36,7 @@ def stan_program(reading: Reading) -> Exported:
             lines += [f"{name} {{", *inner, "}"]
     names = {item.name: steps.names[item.name] for item in reading.data}
     codes = frozenset(item.name for item in reading.data if item.kind == "index")
-    return Exported("\n".join(lines) + "\n", names, steps.shapes.sizes, codes, first=1)
+    return Exported("\n".join(lines) + "\n", names, steps.shapes.sizes, codes, first=1, counts=reading.counts)
 
 
 def _notes(reading: Reading, steps: Steps) -> list[str]:
@@ -51,7 +51,7 @@ def _notes(reading: Reading, steps: Steps) -> list[str]:
 
 def _data(reading: Reading, steps: Steps) -> Iterator[str]:
     for name in reading.open_sets:
-        yield f"int<lower=0> {steps.shapes.sizes[name]};  // how many elements {name} has"
+        yield f"int<lower=0> {steps.shapes.sizes[name]};  // {size_words(name)}"
     for item in reading.data:
         line = f"{data_line(item, steps.names[item.name], steps.shapes)};"
         notes = [reading.about(item.origin)[1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qvr_core.export.names import Names
-from qvr_core.export.reading import Reading, set_of
+from qvr_core.export.reading import Reading, set_of, size_called
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.tables import BASES, REDUCED
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
@@ -38,7 +38,7 @@ class Shapes:
     def __init__(self, reading: Reading, names: Names) -> None:
         self.reading = reading
         self.names = names
-        self.sizes = {name: names.fresh(f"n_{name.lower()}") for name in reading.open_sets}
+        self.sizes = {name: names.fresh(size_called(name)) for name in reading.open_sets}
         self.known: dict[str, Sizes] = {item.name: self.texts(item.sizes) for item in reading.data}
         self.whole = {item.name for item in reading.data if item.whole}
         self.codes = {item.name for item in reading.data if item.kind == "index"}

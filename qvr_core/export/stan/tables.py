@@ -97,6 +97,15 @@ HELPERS = {
     return p > 1e-300 ? log(p) : log(1e-300);
   }
 """,
+    "uniform_counts": """  // log p of 0, 1, ... where each from low to high has the same
+  vector uniform_counts(real low, real high, int count) {
+    vector[count] found;
+    for (k in 1:count) {
+      found[k] = k - 1 >= low && k - 1 <= high ? -log(high - low + 1) : negative_infinity();
+    }
+    return found;
+  }
+""",
     "bspline": """  // at x, the B-spline j of a degree on knots whose ends stand there once
   real bspline(real x, int j, vector knots, int degree) {
     int n = num_elements(knots);

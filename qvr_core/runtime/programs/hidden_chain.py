@@ -7,14 +7,17 @@ densities to the place that they read; what nothing reads adds nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Generator as RandomGenerator
+from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Parts
+from qvr_core.runtime.programs.chains.hidden_counts import values_of
 from qvr_core.runtime.programs.chains.hidden_elements import ObservedElements, Reader, Score
 from qvr_core.runtime.programs.chains.lengths import Lengths
 from qvr_core.runtime.programs.chains.recurrences import recurrence
@@ -28,6 +31,8 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.axes import axis_of
+from qvr_core.semantics.types.hidden_counts import is_counts
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, ScoreModel
 
@@ -52,7 +57,10 @@ class HiddenChain:
         self.name = model.site.name
         self.density = model.site.density
         self.where = Where(program, f"site `{self.name}`", self.name)
-        self.states = indexed.size_of(model.site.bound[0][1].space)
+        space = model.site.bound[0][1].space
+        self.states = None if is_counts(space) else indexed.size_of(space)
+        """How many values a state has; None of a count, whose bounds tell it."""
+        self.axis = axis_of(None, self.name.rpartition(".")[2])
         self.sizes = tuple(indexed.size_of(index.space) for index in chain.indices)
         self.discrete, self.places_of = True, self.sizes
         self.lagging = bool(chain.indices[chain.at].lag)
@@ -85,8 +93,23 @@ class HiddenChain:
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density; observed steps without values are drawn."""
         again = [reader for reader in self.observes if not reader.lag] if frame.request.redraw else []
-        with frame.hidden([reader.name for reader in again]):
+        with frame.hidden([reader.name for reader in again]), self._counted(frame):
             self._run(frame)
+
+    @contextmanager
+    def _counted(self, frame: Frame) -> Generator[None]:
+        """While it is open, the values of a hidden count are those up to its largest bound."""
+        if self.states is not None:
+            yield
+            return
+        aligned = self.arguments.align(frame, (), None)
+        frame.windows[self.axis] = (0, values_of(self.family, aligned, len(self.sizes) + 2, self.where))
+        yield
+        del frame.windows[self.axis]
+
+    def _many(self, frame: Frame) -> int:
+        """How many values a state has."""
+        return frame.windows[self.axis][1] if self.states is None else self.states
 
     def _run(self, frame: Frame) -> None:
         for let in self.lets:
@@ -141,7 +164,7 @@ class HiddenChain:
         first, later = self._tables(frame)
         seen = self._seen(frame)
         # nothing comes before the first element, so nothing there depends on a state before it
-        start = (first + seen[..., 0, 0, :]).expand(frame.rows, *self.sizes[:-1], self.states)
+        start = (first + seen[..., 0, 0, :]).expand(frame.rows, *self.sizes[:-1], self._many(frame))
         steps = (later + seen[..., 1:, :, :]).movedim(-3, 0)
 
         def step(states: Sequence[Tensor], rows: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -171,13 +194,13 @@ class HiddenChain:
         if wanted:
             record.value = self._path_back(up_to, steps, generator)
 
-    def _path_back(self, up_to: Tensor, steps: Tensor, generator: Generator | None) -> Tensor:
+    def _path_back(self, up_to: Tensor, steps: Tensor, generator: RandomGenerator | None) -> Tensor:
         """A path drawn from its end (Chib 1996), int64 (B, …, T)."""
         shape = tuple(up_to.shape[1:])
         path = [categorical_draw(shape[:-1], generator, _normalised(up_to[-1]))]
         for element in range(self.sizes[-1] - 2, -1, -1):
             into = path[-1][..., None, None].expand(*shape, 1)
-            leading = up_to[element] + steps[element].expand(*shape, self.states).gather(-1, into).squeeze(-1)
+            leading = up_to[element] + steps[element].expand(*shape, shape[-1]).gather(-1, into).squeeze(-1)
             path.append(categorical_draw(shape[:-1], generator, _normalised(leading)))
         return arrays.stack(path[::-1], -1)
 
@@ -216,18 +239,18 @@ class HiddenChain:
 
     def _tables(self, frame: Frame) -> tuple[Tensor, Tensor]:
         """log p of the first states (B, …, K), and of each state given the one before it (B, …, T − 1, K, K)."""
-        values = arrays.arange(self.states, device=frame.device)
+        values = arrays.arange(self._many(frame), device=frame.device)
         aligned = self.arguments.align(frame, (), None)
         parameters = self.arguments.canonical(aligned, len(self.sizes) + 2)
         length = self.sizes[-1] - (1 if self.lagging else 0)
-        back = self.states if self.lagging else 1
-        shape = (frame.rows, *self.sizes[:-1], length, back, self.states)
+        back = self._many(frame) if self.lagging else 1
+        shape = (frame.rows, *self.sizes[:-1], length, back, self._many(frame))
         later = self._there(self.family.log_prob(values, *parameters).expand(shape), frame, slice(-length, None))
         if self.start is None or self.start_family is None:
             return later, later
         aligned = self.start.align(frame, (), None)
         parameters = self.start.canonical(aligned, len(self.sizes))
-        first = self.start_family.log_prob(values, *parameters).expand(frame.rows, *self.sizes[:-1], self.states)
+        first = self.start_family.log_prob(values, *parameters).expand(frame.rows, *self.sizes[:-1], self._many(frame))
         return self._there(first, frame, 0), later
 
     def _there(self, table: Tensor, frame: Frame, places: slice | int) -> Tensor:
@@ -236,23 +259,23 @@ class HiddenChain:
         if self.lengths is None:
             return table
         there = self.lengths(frame).there[..., places]
-        alike = arrays.full((), -math.log(self.states), dtype=table.dtype)
+        alike = arrays.full((), -math.log(self._many(frame)), dtype=table.dtype)
         return arrays.where(there.reshape(*there.shape, *(1,) * (table.ndim - 1 - there.ndim)), table, alike)
 
     def _seen(self, frame: Frame) -> Tensor:
         """What is observed at each place, by the state there and the one before: (B, …, T, K or 1, K)."""
         total: Tensor | None = None
         for reader in self.readers:
-            terms, place = reader.terms(frame, self.states), self._place(reader, frame)
+            terms, place = reader.terms(frame, self._many(frame)), self._place(reader, frame)
             flat = terms.reshape(terms.shape[0], -1, *terms.shape[-2:])
             shape = (flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])
             made = arrays.zeros(shape, dtype=flat.dtype, device=flat.device)
             made = made.index_add(1, place, flat)
             total = made if total is None else total + made
         if total is None:
-            total = arrays.zeros(frame.rows, math.prod(self.sizes), 1, self.states, dtype=precision())
+            total = arrays.zeros(frame.rows, math.prod(self.sizes), 1, self._many(frame), dtype=precision())
         return total.reshape(total.shape[0], *self.sizes, *total.shape[-2:]).expand(
-            frame.rows, *self.sizes, total.shape[-2], self.states
+            frame.rows, *self.sizes, total.shape[-2], self._many(frame)
         )
 
     def _place(self, reader: Reader, frame: Frame) -> Tensor:
@@ -282,7 +305,7 @@ class HiddenChain:
         path = [categorical_draw(tuple(first.shape[:-1]), generator, first)]
         for element in range(self.sizes[-1] - 1):
             table = later[..., element, :, :]
-            rows = path[-1][..., None, None].expand(*path[-1].shape, 1, self.states)
+            rows = path[-1][..., None, None].expand(*path[-1].shape, 1, self._many(frame))
             logits = table.gather(-2, rows).squeeze(-2)
             path.append(categorical_draw(tuple(logits.shape[:-1]), generator, logits))
         return arrays.stack(path, -1)

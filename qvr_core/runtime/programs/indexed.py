@@ -16,6 +16,7 @@ from qvr_core.runtime.programs.turns import Turn
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.hidden_counts import counted
 from qvr_core.semantics.types.model.expressions import Contract, IndexValue, Scatter, Window
 from qvr_core.semantics.types.model.steps import RunningIndex
 from qvr_core.semantics.types.spaces import Space
@@ -108,7 +109,8 @@ def sizes_of(step: str, indices: Sequence[RunningIndex], longest: int = 0) -> li
 
 def index_value(expr: IndexValue) -> Evaluate:
     """The elements that an index runs through, int64."""
-    first, size = expr.first, _number(expr.size)
+    # the values of a hidden count are as many as its block says while it runs
+    first, size = expr.first, 0 if counted(expr.size) else _number(expr.size)
 
     def run(frame: Frame) -> Cell:
         low, count = frame.windows.get(expr.name, (first, size - first))

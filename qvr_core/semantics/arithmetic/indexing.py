@@ -16,6 +16,7 @@ from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepC
 from qvr_core.semantics.scope.unsupported import refuse_sequence
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
+from qvr_core.semantics.types.hidden_counts import is_counts
 from qvr_core.semantics.types.model.expressions import Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
@@ -102,7 +103,8 @@ def _all_states(
     """Every value of the state, along its axis now or one back; the step reads this place of it."""
     ctx.hidden_reads.append(place)
     axis = hidden.axes[back]
-    kind = ValueType(states, (axis,), False, (states.size,))
+    value = Real((1,), 0.0) if is_counts(states) else states
+    kind = ValueType(value, (axis,), False, (states.size,))
     return IndexValue(type=kind, origin=origin, name=axis, first=0, size=states.size)
 
 

@@ -19,6 +19,7 @@ from qvr_core.semantics.programs.chains.first_elements import check_start, first
 from qvr_core.semantics.programs.chains.ragged import checked_lengths
 from qvr_core.semantics.programs.families.gates import with_gate
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
+from qvr_core.semantics.programs.hidden.counts import check_bounds, is_summable_count, refuse_endless, refuse_past
 from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, with_lets
 from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_single, refuse_whole, state_axis, state_label
@@ -31,6 +32,7 @@ from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepC
 from qvr_core.semantics.scope.predictions import report_predict_inside
 from qvr_core.semantics.types.axes import axis_of, set_of
 from qvr_core.semantics.types.density import EXACT
+from qvr_core.semantics.types.hidden_counts import counts_of, is_counts
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Ascription, Chain, MarginalizeModel, ObserveModel, Site, StepModel
@@ -59,6 +61,8 @@ _BUT_LENGTHS = tuple(key for key in STEP_KEYS["marginalize"] if key != "lengths"
 def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> tuple[MarginalizeModel, Bindings]:
     """The block, typed, and what it binds; nothing of the hidden state is seen below it."""
     states = _states(step, ctx)
+    if is_counts(states.space) and refuse_past(step, ctx):
+        states = Named(Unknown(), "?")
     refuse_options(step.options, _BUT_LENGTHS, ctx)
     told = len(ctx.scope.diagnostics)
     ctx.looks_back = step.start is not None
@@ -205,6 +209,11 @@ def _unseen(kind: str, name: Name, ctx: StepContext) -> Binding:
 def _states(step: MarginalizeStep, ctx: StepContext) -> Named:
     """The set of the hidden state's values."""
     unknown = Named(Unknown(), "?")
+    family = family_of(step.draw, ctx)
+    if step.space is None and family is not None and is_summable_count(family):
+        return Named(counts_of(step.name.text), "counts")
+    if step.space is None and family is not None and refuse_endless(step.draw.name, family, ctx):
+        return unknown
     if step.space is None:
         message = f"nothing says what the values of `{step.name.text}` are: write `{step.name.text}[…] : State <- …`"
         ctx.scope.report(UNSIZED_DRAW, message, step.name.span)
@@ -242,7 +251,8 @@ def _hidden(name: Name, states: Named, indices: Sequence[Running]) -> Hidden:
 
 def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext) -> FamilyDraw:
     family = family_of(step.draw, ctx)
-    if family is None or family.support.kind != "finite":
+    counts = is_counts(states.space)
+    if family is None or (family.support.kind != "finite" and not counts):
         _refuse_family(step.draw.name, states, ctx)
         return FamilyDraw(family=step.draw.name.text, args=(), origin=ctx.scope.origin(step.draw.span))
     plates = [*along.axes, state_axis(step.name, states, 1), state_axis(step.name, states, 0)]
@@ -254,6 +264,8 @@ def _transition(step: MarginalizeStep, along: Along, states: Named, ctx: StepCon
     element = element_text(step.name, along, 1)
     refuse_whole(drawn, states, element, ctx)
     refuse_single(drawn, step.name, states, element, ctx)
+    if counts and len(ctx.scope.diagnostics) == told:
+        check_bounds(step.name, drawn, ctx)
     if step.space is not None:
         _check_values(drawn, states, step.space.span, ctx)
     return drawn.model

@@ -1,11 +1,26 @@
-"""Sentences on lets of data that are observed (section 18)."""
+"""Sentences on lets of data that are observed, and on hidden counts (section 18)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.stats as st
 
-from tests.runtime.third_edition.supports import GROUP, SERIES, M, Sentence, Y, mixed, normal, real
+from tests.runtime.third_edition.supports import (
+    GROUP,
+    SERIES,
+    M,
+    Sentence,
+    Values,
+    Y,
+    mixed,
+    normal,
+    positive,
+    real,
+    unit,
+)
 
 X = np.array([0.2, -1.0, 0.7, 1.1])
 Z = (Y - Y.mean()) / Y.std(ddof=1)
@@ -48,6 +63,77 @@ DATA_OUTCOMES = {
         "data n : Row -> Nat\nlet k = n + n\nsample r <- Exponential(1.0)\nobserve k[i : Row] <- Poisson(r)",
         {"r": lambda random: np.exp(random.normal())}, {"n": [1, 0, 2, 1]},
         lambda v: [-v["r"], np.array([2, 0, 4, 2]) * np.log(v["r"]) - v["r"] - np.log([2.0, 1.0, 24.0, 2.0])],
+    ),
+}  # fmt: skip
+
+
+LOW, HIGH = np.array([0, 2, 0, 3]), np.array([10, 20, 7, 30])
+SEEN = np.array([[1, 2, 0, 1, 1], [4, 3, 2, 2, 4], [0, 0, 1, 0, 0], [9, 8, 10, 7, 9]])
+PLACE, FOUND = np.array([0, 1, 1, 3, 2]), np.array([3, 0, 4, 9, 0])
+
+
+def _counted(low: int, high: int, prior: Callable[[Any], Any], *seen: Callable[[Any], Any]) -> float:
+    """log Σ_n p(n) Π p(seen | n), over all n one after the other."""
+    return float(np.logaddexp.reduce([prior(n) + sum(np.sum(one(n)) for one in seen) for n in range(low, high + 1)]))
+
+
+def _uniform(low: int, high: int) -> Callable[[Any], Any]:
+    return lambda n: -np.log(high - low + 1.0)
+
+
+def _abundance(v: Values) -> list[Any]:
+    each = [
+        _counted(
+            low, high, _uniform(low, high), lambda n, g=g: st.binom.logpmf(SEEN[g], n, v["p"]),
+            lambda n, g=g: st.poisson.logpmf(FOUND[g == PLACE], 0.7 * n + 0.1),
+        )
+        for g, (low, high) in enumerate(zip(LOW, HIGH, strict=True))
+    ]  # fmt: skip
+    return [st.beta.logpdf(v["p"], 2.0, 2.0), each]
+
+
+def _royle(v: Values) -> list[Any]:
+    """Royle (2004): abundances are Poisson, which a score says."""
+    each = [
+        _counted(0, 25, lambda n: st.poisson.logpmf(n, v["r"]), lambda n, g=g: st.binom.logpmf(SEEN[g], n, 0.4))
+        for g in range(4)
+    ]
+    return [-v["r"], each]
+
+
+def _survivors(v: Values) -> list[Any]:
+    each = [
+        _counted(0, high, lambda n, high=high: st.binom.logpmf(n, high, v["p"]), lambda n, g=g: normal(Y[g], n, 2.0))
+        for g, high in enumerate(HIGH)
+    ]
+    return [st.beta.logpdf(v["p"], 2.0, 2.0), each]
+
+
+PLACES = "data low, high : Row -> Nat\n"
+
+COUNTS = {
+    "hidden counts with bounds of data": Sentence(
+        PLACES + "data where : Time -> Row\nsample p <- Beta(2.0, 2.0)\n"
+        "marginalize n[g : Row] <- DiscreteUniform(low[g], high[g])\n"
+        "    observe y[g : Row, t : Time] <- Binomial(n[g], p)\n"
+        "    observe k[t : Time] <- Poisson(0.7 * n[where[t]] + 0.1)",
+        {"p": unit()}, {"low": LOW, "high": HIGH, "y": SEEN, "where": PLACE, "k": FOUND}, _abundance,
+    ),
+    "hidden counts with a prior of their own": Sentence(
+        "sample r <- Exponential(1.0)\nmarginalize n[g : Row] <- DiscreteUniform(0, 25)\n"
+        "    score prior = sum(n[g] * log(r) - r - lgamma(n[g] + 1.0) + log(26.0) for g : Row)\n"
+        "    observe y[g : Row, t : Time] <- Binomial(n[g], 0.4)",
+        {"r": positive()}, {"y": SEEN}, _royle,
+    ),
+    "hidden counts from a Binomial": Sentence(
+        PLACES + "sample p <- Beta(2.0, 2.0)\nmarginalize n[g : Row] <- Binomial(high[g], p)\n"
+        "    observe y[g : Row] <- Normal(n[g], 2.0)",
+        {"p": unit()}, {"low": LOW, "high": HIGH, "y": Y}, _survivors,
+    ),
+    "one hidden count": Sentence(
+        M + "data top : Nat\nmarginalize n <- DiscreteUniform(0, top)\n    observe y[i : Row] <- Normal(m + n, 1.0)",
+        {"m": real()}, {"y": Y, "top": 7},
+        lambda v: [normal(v["m"], 0), _counted(0, 7, _uniform(0, 7), lambda n: normal(Y, v["m"] + n))],
     ),
 }  # fmt: skip
 

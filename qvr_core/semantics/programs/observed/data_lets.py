@@ -9,7 +9,7 @@ from qvr_core.semantics.programs.step_results import Block
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.model.expressions import Apply, Bound, Data, Matrix
+from qvr_core.semantics.types.model.expressions import Apply, Bound, Data, Expr, Matrix
 from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, Site
 from qvr_core.semantics.types.program_codes import COMPUTED_OUTCOME, LATENT_OUTCOME, OBSERVED_AGAIN, STEP_OPTION
 from qvr_core.semantics.types.walk import operands, sites, values, walk
@@ -28,16 +28,19 @@ def is_let(step: ObserveStep, ctx: StepContext) -> bool:
 
 def read_by_let(step: LetModel, ctx: StepContext) -> tuple[str, frozenset[str]]:
     """Why the value of a let is none of data alone, '' where it is; and the data names that it is computed from."""
+    return (IN_BLOCK, frozenset()) if ctx.marginal else read_by(values(step), step.names, ctx)
+
+
+def read_by(given: Iterable[Expr], own: Sequence[str], ctx: StepContext) -> tuple[str, frozenset[str]]:
+    """The same of arithmetic in a step that binds the names `own`."""
     columns: set[str] = set()
-    if ctx.marginal:
-        return IN_BLOCK, frozenset()
-    for part in (part for value in values(step) for part in walk(value, operands)):
+    for part in (part for value in given for part in walk(value, operands)):
         match part:
             case Data(name=name):
                 columns.add(name)
             case Apply() | Matrix():
                 return "the weights of an arrow", frozenset()
-            case Bound(name=name) if name not in step.names and (found := ctx.bindings.get(name)) is not None:
+            case Bound(name=name) if name not in own and (found := ctx.bindings.get(name)) is not None:
                 if found.kind == "let":
                     if found.drawn:
                         return found.drawn, frozenset()
