@@ -42,7 +42,7 @@ def each_element(name: str, shape: Sequence[int], labels: Sequence[tuple[str | i
 def _of_cells(name: str, gaps: Gaps, axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The axis of the missing cells, each called by the labels of all its axes; those of one value behind it."""
     shape = gaps.cells.shape if gaps.whole else gaps.filled.shape
-    places = np.unravel_index(gaps.index.numpy(), tuple(shape))
+    places = np.unravel_index(gaps.index.cpu().numpy(), tuple(shape))
     known = [*(axis.labels for axis in axes), *[None] * len(shape)]
     called: list[list[str]] = [
         [str(at) if own is None or len(own) != size else str(own[at]) for at in map(int, place)]

@@ -16,6 +16,7 @@ from torch import Tensor, fx, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from qvr_core.arrays.engine import linalg
+from qvr_core.arrays.random_state import random_state, set_random_state
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.lifting import owners_of, parameters_set
 from qvr_core.inference.torch_compile import compiled, not_compiled
@@ -85,7 +86,7 @@ class CompiledLoss:
                 not_compiled(f"`{layer.name}` stores statistics of each batch, which a graph cannot")
                 return None
         plain = self._plain(inputs, names)
-        state = torch.get_rng_state()
+        state = random_state(tensors[0].device)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -95,10 +96,10 @@ class CompiledLoss:
             not_compiled(f"the objective cannot be recorded ({str(problem).strip().splitlines()[0]})")
             return None
         finally:
-            torch.set_rng_state(state)
+            set_random_state(tensors[0].device, state)
         noise = [draw() for draw in draws]
         run = compiled(graph, [*tensors, *noise])
-        torch.set_rng_state(state)
+        set_random_state(tensors[0].device, state)
         if run is None:
             return None
 
@@ -140,11 +141,11 @@ class CompiledLoss:
     def _agrees(
         self, replay: Callable[..., Any], plain: Callable[..., list[Tensor | None]], given: Sequence[Tensor]
     ) -> bool:
-        state = torch.get_rng_state()
+        state = random_state(given[0].device)
         ours = replay(*given)
-        torch.set_rng_state(state)
+        set_random_state(given[0].device, state)
         reference = plain(*given)
-        torch.set_rng_state(state)
+        set_random_state(given[0].device, state)
         return all(map(_close, ours, reference))
 
 

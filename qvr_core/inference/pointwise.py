@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.execution import Execution
@@ -23,6 +25,7 @@ from qvr_core.runtime.programs.handlers import (
     drawn_anew,
     keep,
     of_the_fit,
+    on_device,
     paths,
     pointwise,
     predicting,
@@ -159,7 +162,7 @@ class Given:
         names = self.program.predicted
         if not names:
             return {}
-        with arrays.random.fork_rng():
+        with random_state_kept(self._device()):
             arrays.manual_seed(0)
             return self._each(samples, _Wanted((densities(False), keep(names), predicting), lambda run: run.kept))
 
@@ -270,7 +273,9 @@ class Given:
             return *self.prior(count, number), wrong
 
     def _device(self) -> arrays.device:
-        return next((value.device for value in self.known.values() if is_tensor(value)), CPU)
+        """Where the data lie, or else the parameters."""
+        lying = chain((value for value in self.known.values() if is_tensor(value)), self.program.parameters())
+        return next((value.device for value in lying), CPU)
 
     @arrays.no_grad()
     def _each(self, samples: Mapping[str, Tensor], wanted: _Wanted, count: int | None = None) -> dict[str, Tensor]:
@@ -285,13 +290,12 @@ class Given:
         numbers = max(1, sum(value.numel() for value in self.known.values() if is_tensor(value)))
         step = 1 if lifted else max(1, min(AT_ONCE // rows, NUMBERS_AT_ONCE // numbers, LARGEST // self._largest))
         found: dict[str, NDArray[Any]] = {}
-        device = CPU
+        device = self._device()
         for start in range(0, count, step):
-            part = {name: draws[start : start + step] for name, draws in rest.items()}
-            with parameters_set(model, {name: draws[start] for name, draws in lifted.items()}):
+            part = {name: draws[start : start + step].to(device) for name, draws in rest.items()}
+            with parameters_set(model, {name: draws[start].to(device) for name, draws in lifted.items()}):
                 made = self._part(model, value, part, min(step, count - start), rows, wanted)
             for name, some in made.items():
-                device = some.device
                 read = some.detach().cpu().numpy()
                 if name not in found:
                     found[name] = np.empty((count, *read.shape[1:]), read.dtype)
@@ -312,7 +316,8 @@ class Given:
             if slash:
                 noise.setdefault(site, {})[path] = draws
         latents = {name: draws for name, draws in flat.items() if name in model.sites}
-        known = (condition(given), substitute(latents), replay(noise), of_the_fit(self.statistics))
+        own = of_the_fit(self.statistics), on_device(self._device())
+        known = (condition(given), substitute(latents), replay(noise), *own)
         made = wanted.read(model.run(value, *known, *wanted.handlers, by_rows(count * rows)))
         shape = (count,) if value is None else (count, rows)
         return made if wanted.by_draw else {name: v.reshape(*shape, *v.shape[1:]) for name, v in made.items()}

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from qvr_core.arrays.random_state import random_state, random_state_kept, set_random_state
 from qvr_core.inference.compiled_loss import CompiledLoss
 from qvr_core.inference.compiled_steps import Choice, CompiledSteps, Engine, Fitted, choose
 from qvr_core.inference.guides.base import Guide
@@ -64,6 +65,7 @@ class SVI:
         self.optim = optim
         self.objective = objective
         self.steps = 0
+        self._device = optim.param_groups[0]["params"][0].device
         self._training = training_layers((model, guide))
         self._compiled = CompiledLoss(model, guide, objective) if compile else None
         self._asked: Engine = engine
@@ -80,12 +82,12 @@ class SVI:
         self.steps += 1
         observations = self.model.taken(observations)
         fast = self._fast(x, observations)
-        state = torch.get_rng_state()
+        state = random_state(self._device)
         with in_training(self._training):
             value, good = self._slow(x, observations) if fast is None else _loss_and_soundness(fast.advance())
         if not good:
-            with torch.random.fork_rng(devices=[]), in_training(self._training, again=True):
-                torch.set_rng_state(state)
+            with random_state_kept(self._device), in_training(self._training, again=True):
+                set_random_state(self._device, state)
                 problem = first_non_finite(self.model, self.guide, x, observations)
             raise self.model.placed(
                 NonFinite(f"step {self.steps}: {problem}", site=problem.site, origin=problem.origin)
@@ -110,9 +112,9 @@ class SVI:
         data = [(name, value, value._version) for name, value in given.items()]
         if self._data is None:
             self._data = data
-            state = torch.get_rng_state()
+            state = random_state(self._device)
             self.choice = choose(Fitted(self.model, self.guide, self.objective, self.optim), x, given, self._asked)
-            torch.set_rng_state(state)
+            set_random_state(self._device, state)
             if self.choice.note is not None:
                 warnings.warn(self.choice.note, stacklevel=3)
         same = len(data) == len(self._data) and all(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
+from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor, nn
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.inference.coordinates import Coordinate, coordinates, measured, standard_normal
 from qvr_core.runtime.programs.execution import Execution, Request
 from qvr_core.runtime.programs.handlers import condition, densities, replay, substitute, unconstrained
@@ -166,8 +167,10 @@ class CoordinateGuide(Guide):
         purpose = type(self).__name__
         self.blocks = coordinates(model, self.observed, innovations=False, purpose=purpose, missing=missing)
         if x is not None or observations is not None:
-            with arrays.no_grad(), arrays.random.fork_rng(devices=[]):
-                zeros = {name: arrays.zeros(1, *shape) for name, shape in missing.items()}
+            lying = (*model.parameters(), *filter(is_tensor, (observations or {}).values()))
+            device = next((each.device for each in lying), default_tensor(model).device)
+            with arrays.no_grad(), random_state_kept(device):
+                zeros = {name: arrays.zeros(1, *shape, device=device) for name, shape in missing.items()}
                 run = model.execute(x, condition(observations), unconstrained(zeros), densities(False))
             self.blocks = measured(self.blocks, run)
 

@@ -397,6 +397,18 @@ def potential_of(
     if isinstance(model, LiftedModel):
         given = observations if observations is not None else model.observations
         model.model.check_names(given, "observations")
+        _check_here(model.model, x, given)
         return LiftedPotential(model, x, given)
     model.check_names(observations or {}, "observations")
+    _check_here(model, x, observations or {})
     return ProgramPotential(model, x, observations or {})
+
+
+def _check_here(model: ProgramModule, x: object, observations: Mapping[str, Any]) -> None:
+    """Chains move on the CPU.  Raises `InputProblem` for what lies elsewhere, rather than move what is not theirs."""
+    given = {"the input": x, **{f"`{name}`": value for name, value in observations.items()}}
+    parameters = {f"the parameter `{name}`": value for name, value in model.named_parameters()}
+    for name, value in (*given.items(), *parameters.items()):
+        if isinstance(value, Tensor) and value.device.type != "cpu":
+            own = "model.cpu()" if name in parameters else ".cpu()"
+            raise InputProblem(f"`{model.name}`: chains run on the CPU, and {name} lies on {value.device} (`{own}`)")

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 
 from qvr_core.arrays.engine import arrays
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.protocol import Accuracy
@@ -34,7 +35,7 @@ def accuracies(prepared: Prepared, *, rows: int, seed: int) -> tuple[tuple[Accur
     model = prepared.model
     training = model.training
     model.eval()
-    with arrays.no_grad(), arrays.random.fork_rng():
+    with arrays.no_grad(), random_state_kept(prepared.device):
         arrays.manual_seed(seed)
         for chunk in arrays.split(numbers, ROWS_AT_ONCE):
             x, observations = prepared.move(held_out.batch(chunk, generator))

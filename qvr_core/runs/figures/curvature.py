@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.arrays.engine import arrays
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.data.records import Records
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoLaplaceGuide
@@ -37,7 +38,7 @@ def approximated(prepared: Prepared, guide: Guide, parts: Parts | None = None) -
         weight = prepared.train.rows / rows if isinstance(prepared.train, Records) else 1.0
         weighted = scaled_terms(prepared) if weight != 1.0 else ()
     try:
-        with arrays.random.fork_rng():
+        with random_state_kept(prepared.device):
             normal = guide.laplace_approximation(model, x, observations, weight=weight, weighted=weighted)
     except InputProblem:
         return guide, (

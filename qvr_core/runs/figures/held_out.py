@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.data.text import TextWindows
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runtime.programs.handlers import condition, densities
@@ -29,7 +30,7 @@ def held_out_figure(prepared: Prepared, *, rows: int, draws: int, seed: int) -> 
     total = total_bound = 0.0
     training = model.training
     model.eval()
-    with arrays.no_grad(), arrays.random.fork_rng():
+    with arrays.no_grad(), random_state_kept(prepared.device):
         arrays.manual_seed(seed)
         for chunk in arrays.split(numbers, ROWS_AT_ONCE):
             x, observations = prepared.move(windows.batch(chunk, arrays.Generator().manual_seed(seed)))

@@ -35,7 +35,7 @@ def _rows(draws: Mapping[str, Tensor], axes: Axes | None) -> Iterator[PosteriorR
             continue
         # numpy takes a tenth of the time of torch.quantile, which also has a largest size.
         for label, column in zip(
-            labels(name, values.shape[1:], labels_of(axes, name)), flat.T.contiguous().numpy(), strict=True
+            labels(name, values.shape[1:], labels_of(axes, name)), flat.T.cpu().contiguous().numpy(), strict=True
         ):
             if np.isnan(column).all():
                 yield None

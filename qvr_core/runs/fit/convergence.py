@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.joint import AutoMultivariateNormalGuide
 from qvr_core.inference.guides.normal import AutoNormalGuide
@@ -31,7 +32,7 @@ def not_converged(guide: Guide, differentiate: Callable[[int], None]) -> str | N
     if not isinstance(guide, AutoNormalGuide | AutoMultivariateNormalGuide) or not guide.blocks:
         return None
     found: dict[tuple[str, str], list[Tensor]] = {}
-    with arrays.random.fork_rng():
+    with random_state_kept(next(guide.parameters()).device):
         for repeat in range(REPEATS):
             differentiate(repeat)
             for site, what, pull in _pulls(guide):

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.data.records import Records
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.guides import AutoDeltaGuide
@@ -48,7 +49,7 @@ def guide_posterior(
         count = train.rows if model.predicted else 1  # a prediction may read any row
     rows = arrays.arange(count)
     whole = not isinstance(train, Records | Parts)
-    with arrays.random.fork_rng(), arrays.no_grad():
+    with random_state_kept(prepared.device), arrays.no_grad():
         arrays.manual_seed(config.seed)
         _, observations = prepared.move(train.batch(rows))
         given = Given(model, None, observations)

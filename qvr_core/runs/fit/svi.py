@@ -14,6 +14,7 @@ from typing import Any
 
 from qvr_core import inference
 from qvr_core.arrays.engine import TORCH, arrays, nn
+from qvr_core.arrays.random_state import seed_device
 from qvr_core.data.binding import Whole
 from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
@@ -150,7 +151,7 @@ class SviFit:
         if not self.model.imputed or not issubclass(kind, CoordinateGuide):
             return kind(self.model, observed_names=observed).to(self.prepared.device)
         # missing cells are latents of their own, as many as the data say
-        _, observations = self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64))
+        _, observations = self.prepared.move(self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64)))
         return kind(self.model, observed_names=observed, observations=observations).to(self.prepared.device)
 
     def _written_guide(self, program: ProgramModule) -> Guide:
@@ -159,7 +160,7 @@ class SviFit:
             read = program.program.data[0].name
             message = f"batch_size takes a part of the rows in each step, and the guide `{program.name}` reads `{read}`"
             raise Refused("batch", f"{message} of all", site=read, fixes=("Leave batch_size out",))
-        _, observations = self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64))
+        _, observations = self.prepared.move(self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64)))
         shapes = observations if self.model.imputed else None
         return inference.ProgramGuide(self.model, program, observations=shapes).to(self.prepared.device)
 
@@ -407,8 +408,7 @@ class SviFit:
         seed = self.order.seed_of(step) + self.team.rank
         # torch.manual_seed formats the stack for a GPU that may come later: 0.1 ms of every step.
         arrays.default_generator.manual_seed(seed)
-        if self.prepared.device.type == "cuda":
-            arrays.cuda.manual_seed(seed)
+        seed_device(self.prepared.device, seed)
 
     def _not_finite(self) -> Iterator[Event]:
         """Stop with the first site that is to blame, or count the step and say so."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+from qvr_core.arrays.engine import arrays
+from qvr_core.arrays.engine import device as Device
 from qvr_core.data.size_limits import available, in_bytes
 from qvr_core.data.synthetic import SELECTED
 from qvr_core.runs.prepare.failures import Refused
@@ -33,6 +35,7 @@ SITE_COPIES = 4
 DRAWN = 30
 # Vectors that a chain holds: state, momentum, gradient, mass, and the ends of its tree at every depth.
 TREE = 30
+SMALLER = "Make the widest spaces smaller", "Use a smaller batch_size or sequence_length"
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,18 @@ def _values(arrow: Arrow) -> int:
     return 3 * kept + 2 * arrow.hidden_dim if isinstance(arrow, Kernel) else kept
 
 
+def check_fits_on(device: Device, needed: Estimate, config: RunConfig) -> int | None:
+    """The same of a run on a device: a GPU holds what its steps do, and the machine the data."""
+    if device.type == "cuda":
+        free, _ = arrays.cuda.mem_get_info(device)
+        there = needed.parameters + needed.activations
+        if there > free:
+            raise _refused(needed, there, f"{in_bytes(free)} are free on {device}", *SMALLER)
+        if config.source != "synthetic":  # which are drawn here
+            needed = replace(needed, activations=0)
+    return check_fits(needed, config.memory_limit)
+
+
 def check_fits(needed: Estimate, limit: int | None) -> int | None:
     """Refuse a run that cannot fit, with the numbers and the declarations to blame.
 
@@ -178,16 +193,18 @@ def check_fits(needed: Estimate, limit: int | None) -> int | None:
     free = limit if limit is not None else available()
     if free is None or needed.total <= free:
         return None if free is None else free - needed.total
+    raise _refused(
+        needed, needed.total, f"{in_bytes(free)} are free", *SMALLER, "Raise memory_limit if you know better"
+    )
+
+
+def _refused(needed: Estimate, total: int, free: str, *fixes: str) -> Refused:
     blamed = "; ".join(f"`{name} : {written}` has {in_bytes(size)}" for name, size, written in needed.largest)
     detail = f"{in_bytes(needed.parameters)} for parameters and optimiser, {in_bytes(needed.activations)} for a step"
     if needed.draws:
         detail += f", {in_bytes(needed.draws)} for the draws that are kept"
-    raise Refused(
+    return Refused(
         "memory",
-        f"the run would need about {in_bytes(needed.total)} and {in_bytes(free)} are free: {detail}. {blamed}",
-        fixes=(
-            "Make the widest spaces smaller",
-            "Use a smaller batch_size or sequence_length",
-            "Raise memory_limit if you know better",
-        ),
+        f"the run would need about {in_bytes(total)} and {free}: {detail}. {blamed}",
+        fixes=fixes,
     )

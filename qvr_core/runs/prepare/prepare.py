@@ -24,7 +24,7 @@ from qvr_core.data.tables.reading import STREAMED, read_columns
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.runs.prepare import typed_data
 from qvr_core.runs.prepare.failures import Refused
-from qvr_core.runs.prepare.memory import Estimate, check_fits, estimate
+from qvr_core.runs.prepare.memory import Estimate, check_fits, check_fits_on, estimate
 from qvr_core.runs.prepare.runnable import built, built_with_guides, chosen
 from qvr_core.runs.record.atomic_files import read_json, write_json
 from qvr_core.runs.record.config import UNITS, RunConfig
@@ -154,7 +154,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
         rows=_rows_at_once(config, needs),
         sequence=any(need.sequence for need in needs.inputs),
     )
-    room = check_fits(needed, config.memory_limit)
+    room = check_fits_on(device, needed, config)
     if config.source == "pairs":
         check_files(data_path(job))
     _check_positions(config, program)
@@ -278,7 +278,7 @@ def sized(job: Job, known: Mapping[str, KnownSet]) -> Snapshot:
 def _synthetic(job: Job, program: Program, needs: Needs, known: Mapping[str, KnownSet]) -> Source:
     """Rows drawn from the program with parameters of their own, which the fit does not see."""
     config = job.config
-    with arrays.random.fork_rng():
+    with arrays.random.fork_rng(devices=[]):
         arrays.manual_seed(config.seed + 1)
         truth = built(job, known)
 

@@ -192,6 +192,7 @@ class Request:
     states: bool = False
     paths: bool = False
     statistics: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    device: arrays.device | None = None
 
     def noise_of(self, site: str, specs: Callable[[], Sequence[NoiseSpec]]) -> Mapping[str, Tensor] | None:
         """The noise given for a site; `specs` tells its draws where a function wants to know."""

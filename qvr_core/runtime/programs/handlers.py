@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qvr_core.arrays.engine import Generator, Tensor
+from qvr_core.arrays.engine import device as Device
 from qvr_core.runtime.programs.execution import Request, SiteNoise, Wanted
 from qvr_core.runtime.values.arrow import Value
 
@@ -108,6 +109,15 @@ def of_the_fit(numbers: Mapping[str, Tensor]) -> Handler:
 
     def handle(request: Request) -> None:
         request.statistics = {**request.statistics, **numbers}
+
+    return handle
+
+
+def on_device(device: Device) -> Handler:
+    """What the program makes itself, draws among them, lies there, where neither parameters nor data say it."""
+
+    def handle(request: Request) -> None:
+        request.device = device
 
     return handle
 

@@ -194,7 +194,8 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
             given = (parts(value) if value is not None else (), request.unconstrained.values())  # pyright: ignore
             data = (request.observations.values(), self.data.values(), request.values.values())
             like = next((item for group in (*given, *data) for item in group if is_tensor(item)), None)
-        return None if like is None or like.device.type == "cpu" else like.device
+        device = request.device if like is None else like.device
+        return None if device is None or device.type == "cpu" else device
 
     def _precision(self, request: Request) -> arrays.dtype:
         """What literals and made tensors are of: as the parameters, else as the latents that are given."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.runtime.arrows.normal_chain import standard_density
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord
@@ -18,7 +19,7 @@ from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.handlers import densities, replay, seed, substitute
 from qvr_core.runtime.programs.steps import Step
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations
-from qvr_core.runtime.values.layout import join
+from qvr_core.runtime.values.layout import join, parts
 from qvr_core.semantics.types.spaces import Product
 
 
@@ -58,7 +59,7 @@ class ProgramArrow(ArrowModule):
 
     def noise_specs(self, x: Value) -> list[NoiseSpec]:
         # only shapes are asked for: no one's random numbers are used up
-        with arrays.no_grad(), arrays.random.fork_rng(devices=[]):
+        with arrays.no_grad(), random_state_kept(parts(x)[0].device):
             run = self.run(x, densities(False))
         last = self._returned_site
         return [

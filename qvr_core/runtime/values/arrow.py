@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
+from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.runtime.values.errors import MissingInnovations
 from qvr_core.runtime.values.module_recipes import Remade
 from qvr_core.semantics.types.spaces import Named
@@ -90,7 +91,7 @@ class ArrowModule(Remade):
 
     def output_like(self, x: Value) -> Value:
         """A value of the codomain with the shapes that `x` leads to; its numbers mean nothing."""
-        with arrays.no_grad(), arrays.random.fork_rng(devices=[]):
+        with arrays.no_grad(), random_state_kept(_parts(x)[0].device):
             return self.draw(x, want_log_prob=False).value
 
     def noise_specs(self, x: Value) -> list[NoiseSpec]:

@@ -1,4 +1,4 @@
-"""torch's complaints about shapes, dtypes and matrices, in the words of the program: which step met what misfits."""
+"""torch's complaints about shapes, dtypes, devices and matrices, in the words of the program, with the step."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _PRODUCT = re.compile(r"batch2 tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+
 _OUTPUT = re.compile(r"output with shape (\[.*?\]) doesn't match the broadcast shape (\[.*?\])")
 _DTYPES = re.compile(r"to have the same dtype, but got:? (\w+) (?:and|!=) (\w+)")
 
+_DEVICES = re.compile(r"\b(?:[a-z]+:\d+|cpu)\b")
+
 
 def misfit(program: str, step: object, error: RuntimeError) -> Misfit | None:
-    """What to say of an error about sizes or dtypes that do not meet; None for any other error."""
+    """What to say of an error about sizes, dtypes or devices that do not meet; None for any other error."""
     text = str(error).replace("must have", "to have")
     if isinstance(error, arrays.linalg.LinAlgError):  # pyright: ignore[reportPrivateImportUsage]
         what = "a matrix is not positive definite, or singular; add a little to its diagonal (`K + 1e-6 * eye(n)`)"
@@ -35,6 +37,11 @@ def misfit(program: str, step: object, error: RuntimeError) -> Misfit | None:
         what = (
             f"{found[1].lower()} numbers meet {found[2].lower()}: the input, the data and the parameters must be of "
             "one dtype (`x.float()`, or `model.double()`)"
+        )
+    elif "on the same device" in text and len(devices := sorted(set(_DEVICES.findall(text)))) > 1:
+        what = (
+            f"numbers on {devices[-1]} meet some on {devices[0]}: the input, the data and the parameters must lie on "
+            f'one device (`x.to("{devices[-1]}")`, or `model.cpu()`)'
         )
     else:
         return None
