@@ -37,7 +37,7 @@ def seed_device(device: Device, seed: int) -> None:
 def random_state_kept(device: Device) -> Generator[None]:
     """What is drawn meanwhile uses up no one's random numbers."""
     if device.type == "cpu":
-        with arrays.random.fork_rng(devices=[]):
+        with arrays.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
             yield
         return
     state = random_state(device)
