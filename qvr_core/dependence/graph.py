@@ -165,10 +165,10 @@ class _Reader:
                 self._draw(site)
                 for inner in body:
                     self._connect(inner)
-                observed = [inner.site.name for inner in body if isinstance(inner, ObserveModel)]
-                for name, places in zip(observed, step.reads or (), strict=False):
-                    self._read(name, places)
-                    self._edge(site.name, name, 0)
+                for inner, places in zip(body, step.reads or (), strict=False):
+                    if isinstance(inner, ObserveModel | MarginalizeModel):
+                        self._read(inner.site.name, places)
+                        self._edge(site.name, inner.site.name, 0)
             case SampleModel(site=site) | ObserveModel(site=site) | PredictModel(site=site):
                 self._draw(site)
             case ParamModel():

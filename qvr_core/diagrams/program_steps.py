@@ -284,11 +284,12 @@ def marginalize(scope: Scope, step: MarginalizeModel) -> None:
 
 def places_read(scope: Scope, step: MarginalizeModel) -> None:
     """Wires from what says which of the summed-out values each observed element reads."""
-    observed = [inner.site.name for inner in step.body if isinstance(inner, ObserveModel)]
-    for name, places in zip(observed, step.reads or (), strict=False):
+    for inner, places in zip(step.body, step.reads or (), strict=False):
+        if not isinstance(inner, ObserveModel | MarginalizeModel):
+            continue
         for place in places:
             for end in values(scope, place):
-                target = scope.bound[name][0].node
+                target = scope.bound[inner.site.name][0].node
                 connect(scope.drawing.graph, end.node, target, Wire(label=expression(place), kind="index"))
 
 

@@ -367,6 +367,8 @@ def _open_sets(program: Program, data: Sequence[DataArray]) -> Iterator[str]:
         if not isinstance(step, LetModel | ScoreModel | ParamModel):
             yield from named((*plate_dims(step.site), *event_dims(step.site)), step.site.origin)
             chain = step.site.chain
+            if isinstance(step, MarginalizeModel) and is_counts(space := step.site.bound[0][1].space):
+                yield from named((getattr(space, "size", 0),), step.site.origin)
             if chain is not None:
                 indices = chain.indices
                 yield from named([i.space.size for i in indices if isinstance(i.space, Finite)], step.site.origin)

@@ -108,6 +108,44 @@ def test_hidden_counts_are_summed_up_to_their_largest_bound(target: str, tmp_pat
     assert max(worst(asked(f"evaluate_{target}", tmp_path), tmp_path).values()) <= 1e-6
 
 
+BLOCKS = """\
+object Group : FinSet 3
+object Row : FinSet 4
+object Time : FinSet 3
+object Kind : FinSet 2
+object State : FinSet 3
+program blocks : Row -> Row
+    data group : Row -> Group
+    data item : Time -> Row
+    data top : Group -> Nat
+    data P : Kind * State
+    data Q : State * State
+    sample mu[s : State] <- Normal(0.0, 2.0)
+    sample nu[k : Kind] <- Normal(0.0, 2.0)
+    marginalize z[g : Group] : Kind <- Categorical([0.3, 0.7])
+        observe x[g : Group] <- Normal(nu[z[g]], 1.0)
+        marginalize c[i : Row] : State <- Categorical(P[z[group[i]]])
+            observe y[i : Row] <- Normal(mu[c[i]] * nu[z[group[i]]], 1.0)
+            observe u[t : Time] <- Normal(mu[c[item[t]]] + 0.5 * z[group[item[t]]], 1.0)
+        marginalize d[i : Row, t : Time] : State <- Categorical(Q[d[i, t - 1]]) from Categorical(P[z[group[i]]])
+            observe v[i : Row, t : Time] <- Normal(mu[d[i, t]], 1.0)
+    marginalize n[g : Group] <- DiscreteUniform(0, top[g])
+        marginalize b[i : Row] <- DiscreteUniform(1, 9)
+            observe w[i : Row] <- Normal(0.3 * b[i] + 0.2 * n[group[i]], 1.0)
+    return mu
+"""
+
+
+def test_blocks_in_blocks_are_said_in_stan(tmp_path: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    data = {"group": [0, 2, 2, 1], "item": [1, 3, 1], "top": [3, 0, 6], "P": [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]}
+    data |= {"Q": [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]], "x": [0.1, 0.5, -0.3], "u": [1.0, 0.2, -0.4]}
+    data |= {"y": [0.4, 1.5, 2.0, -0.5], "w": [0.3, 1.5, 2.2, 0.9]}
+    data["v"] = [[0.1, 0.4, 1.0], [0.0, -0.3, 2.0], [1.1, 0.2, 0.1], [0.4, 0.4, -1.0]]
+    write_case(tmp_path, "blocks", "stan", BLOCKS, data, {"mu": [0.5, -1.0, 1.4], "nu": [0.3, -0.8]})
+    assert max(worst(asked("evaluate_stan", tmp_path), tmp_path).values()) <= 1e-6
+
+
 @pytest.mark.parametrize("target", list(TABLES))
 def test_lets_of_data_are_observed(target: str, tmp_path: Path) -> None:
     torch.set_default_dtype(torch.float64)

@@ -20,10 +20,18 @@ from qvr_core.semantics.types.spaces import Finite
 
 
 class Hidden:
-    """Writes one block."""
+    """Writes one block.  `target` says what the density of the places of a chain is added to: that of the program, or
+    what a value of the state around explains."""
 
-    def __init__(self, step: MarginalizeModel, elements: Elements, densities: Densities) -> None:
+    def __init__(
+        self,
+        step: MarginalizeModel,
+        elements: Elements,
+        densities: Densities,
+        target: Callable[[Places], str] = lambda at: "target",
+    ) -> None:
         self.step, self.site = step, step.site
+        self.target = target
         self.elements, self.densities = elements, densities
         if step.site.chain is None or step.reads is None or not isinstance(step.site.draw, FamilyDraw):
             remedy = "write the block with an index: `marginalize z[i : Row] : State <- …`"
@@ -59,6 +67,8 @@ class Hidden:
                     pass
                 case ObserveModel(site=site):
                     found += self._observed(site, reads)
+                case MarginalizeModel():
+                    found += self._nested(one, reads)
                 case _:
                     origin = one.origin if isinstance(one, ScoreModel | ParamModel) else one.site.origin
                     raise Refused(origin, f"only `observe` and `let` are exported below `marginalize {self.site.name}`")
@@ -106,13 +116,34 @@ class Hidden:
 
         return over_axes(elements, factor.axes, inner)
 
+    def _nested(self, step: MarginalizeModel, reads: tuple[Expr, ...]) -> list[str]:
+        """A block inside this one, for each value of its state: what it explains goes to the places that it reads."""
+        elements, shapes, own = self.elements, self.elements.shapes, self.site.name
+        with elements.running(self.name, own=True) as value:
+            shapes.known[own], elements.called[own] = (), value
+            shapes.whole.add(own)
+            shapes.codes.add(own)
+
+            def target(at: Places) -> str:
+                places = [elements.code(read, at) for read in reads]
+                kept = [str(place) for place, size in zip(places, self.sizes, strict=True) if size != "1"]
+                return f"{self.terms}[{', '.join((*kept, value))}]"
+
+            lines = Hidden(step, elements, self.densities, target).lines()
+            del shapes.known[own], elements.called[own]
+            shapes.whole.discard(own)
+            shapes.codes.discard(own)
+            name = elements.names[step.site.name]
+            heads = [f"// {name} is summed out for each value of {self.name}", f"for ({value} in 1:{self.count}) {{"]
+            return [*heads, *(f"  {line}" for line in lines), "}"]
+
     def _summed(self) -> list[str]:
         elements = self.elements
 
         def inner(at: Places) -> list[str]:
             with elements.apart() as lines:
                 first = self.densities.probabilities(self.draw, self.site, (*at, BEFORE), self.count)
-            return [*lines, f"target += log_sum_exp({first} + {self._term(at)});"]
+            return [*lines, f"{self.target(at)} += log_sum_exp({first} + {self._term(at)});"]
 
         return looped(elements, self.sizes, [index.name for index in self.chain.indices], inner)
 
@@ -165,7 +196,7 @@ class Hidden:
                     "  }",
                     f"  {ways} = {ahead} + {self._term(whole(at, Place(t)))};",
                     "}",
-                    f"target += log_sum_exp({ways});",
+                    f"{self.target(whole(at, Place('1')))} += log_sum_exp({ways});",
                 ]
 
         opened = looped(elements, sizes, [index.name for index in others], inner)

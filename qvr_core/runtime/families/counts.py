@@ -188,7 +188,7 @@ def discrete_uniform_log_prob(value: Tensor, low: Tensor, high: Tensor) -> Tenso
     ok = (y >= low) & (y <= high) & (y == y.round())
     # there is no density between bounds that are no whole numbers
     count = arrays.where((low == low.round()) & (high == high.round()), high - low + 1.0, arrays.nan)
-    return inside(ok, -count.log().expand_as(y + low))
+    return inside(ok, -count.log().expand_as(y + low + high))
 
 
 def discrete_uniform_tails(value: Tensor, low: Tensor, high: Tensor) -> Tails:

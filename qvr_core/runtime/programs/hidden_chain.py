@@ -20,6 +20,7 @@ from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chains.hidden_counts import values_of
 from qvr_core.runtime.programs.chains.hidden_elements import ObservedElements, Reader, Score
 from qvr_core.runtime.programs.chains.lengths import Lengths
+from qvr_core.runtime.programs.chains.nested_chains import Nested
 from qvr_core.runtime.programs.chains.recurrences import recurrence
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteRecord
@@ -51,7 +52,14 @@ class Step(Protocol):
 class HiddenChain:
     """`marginalize z[g : G, t : T] : State <- Family(…z[g, t - 1]…) from Family(…)` and the block below it."""
 
-    def __init__(self, model: MarginalizeModel, lets: Sequence[Step], program: str, parts: Parts) -> None:
+    def __init__(
+        self,
+        model: MarginalizeModel,
+        lets: Sequence[Step],
+        program: str,
+        parts: Parts,
+        inner: Sequence[HiddenChain] = (),
+    ) -> None:
         chain, draw = model.site.chain, model.site.draw
         assert chain is not None and isinstance(draw, FamilyDraw) and model.reads is not None
         self.name = model.site.name
@@ -78,7 +86,11 @@ class HiddenChain:
             ObservedElements(one, at, program, parts) for one, at in found if isinstance(one, ObserveModel)
         ]
         self.scores = [Score(one, at, program, parts) for one, at in found if isinstance(one, ScoreModel)]
-        self.readers: list[Reader] = [*self.observes, *self.scores]
+        places = [at for one, at in found if isinstance(one, MarginalizeModel)]
+        self.nested = [Nested(one, self.name, at, parts) for one, at in zip(inner, places, strict=True)]
+        self.readers: list[Reader] = [*self.observes, *self.scores, *self.nested]
+        self.elements = [*self.observes, *(reader for one in inner for reader in one.observes)]
+        """What is observed in the block and in those inside it."""
 
     def latents(self) -> list[FamilySite]:
         """The sample sites of the block: there are none."""
@@ -86,19 +98,22 @@ class HiddenChain:
 
     def observed(self) -> list[FamilySite]:
         """The sites of the block."""
-        return [reader.site for reader in self.observes]
+        return [reader.site for reader in self.elements]
 
     # ------------------------------------------------------------ execution
 
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density; observed steps without values are drawn."""
-        again = [reader for reader in self.observes if not reader.lag] if frame.request.redraw else []
-        with frame.hidden([reader.name for reader in again]), self._counted(frame):
+        again = [reader for reader in self.elements if not reader.lag] if frame.request.redraw else []
+        with frame.hidden([reader.name for reader in again]), self.opened(frame):
             self._run(frame)
 
     @contextmanager
-    def _counted(self, frame: Frame) -> Generator[None]:
-        """While it is open, the values of a hidden count are those up to its largest bound."""
+    def opened(self, frame: Frame) -> Generator[None]:
+        """While it is open, the lets of the block are bound, and the values of a hidden count are those up to its
+        largest bound."""
+        for let in self.lets:
+            let.run(frame)
         if self.states is not None:
             yield
             return
@@ -107,26 +122,26 @@ class HiddenChain:
         yield
         del frame.windows[self.axis]
 
-    def _many(self, frame: Frame) -> int:
+    def many(self, frame: Frame) -> int:
         """How many values a state has."""
         return frame.windows[self.axis][1] if self.states is None else self.states
 
     def _run(self, frame: Frame) -> None:
-        for let in self.lets:
-            let.run(frame)
         drawn = None
-        if any(frame.supplied(reader.name) is None for reader in self.observes):
-            drawn = self._path(frame)
+        if any(frame.supplied(reader.name) is None for reader in self.elements):
+            drawn = self.path(frame)
             for reader in self.observes:
                 if frame.supplied(reader.name) is None:
                     frame.drawn.add(reader.name)
                     frame.given[reader.name] = Cell(reader.drawn(drawn, frame, self.sizes), True)
+            for nested in self.nested:
+                nested.draw(drawn, frame, self.many(frame), self.sizes)
         request, log_prob, forward = frame.request, None, None
         if self.lagging and (request.wanted is not False or request.states or request.pointwise):
             forward = self._forward(frame)
         if request.wanted is not False:
             log_prob = self.evaluate(frame, forward)
-        for reader in self.observes:
+        for reader in self.elements:
             cell = frame.supplied(reader.name)
             assert cell is not None
             frame.bound[reader.name] = cell
@@ -153,6 +168,10 @@ class HiddenChain:
         total = self._apart(frame) if forward is None else logsumexp(forward[0][-1], -1)
         return Terms(total, True).per_row(frame.rows)
 
+    def by_chain(self, frame: Frame) -> Tensor:
+        """log p of what each chain explains, (B, …); where no state depends on another, of what each place does."""
+        return logsumexp(self._forward(frame)[0][-1], -1) if self.lagging else self._apart(frame)
+
     def _apart(self, frame: Frame) -> Tensor:
         """log p of what is observed at each place, where no state depends on another: (B, …)."""
         _, later = self._tables(frame)
@@ -164,7 +183,7 @@ class HiddenChain:
         first, later = self._tables(frame)
         seen = self._seen(frame)
         # nothing comes before the first element, so nothing there depends on a state before it
-        start = (first + seen[..., 0, 0, :]).expand(frame.rows, *self.sizes[:-1], self._many(frame))
+        start = (first + seen[..., 0, 0, :]).expand(frame.rows, *self.sizes[:-1], self.many(frame))
         steps = (later + seen[..., 1:, :, :]).movedim(-3, 0)
 
         def step(states: Sequence[Tensor], rows: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -224,7 +243,7 @@ class HiddenChain:
             frame.sites[reader.name].pointwise = reader.spread(found)
             return
         counted = arrays.zeros(flat.shape, dtype=arrays.bool)
-        for place, quiet in zip(places, [*silent, *[None] * len(self.scores)], strict=True):
+        for place, quiet in zip(places, [*silent, *[None] * (len(places) - len(silent))], strict=True):
             ones = arrays.ones(len(flat), len(place)) if quiet is None else (~quiet).flatten(1).float()
             counted = counted | (arrays.zeros(flat.shape, dtype=ones.dtype).index_add(1, place, ones) > 0)
         frame.sites[self.name].pointwise = flat.masked_fill(~counted, math.nan).reshape(each.shape)
@@ -239,18 +258,18 @@ class HiddenChain:
 
     def _tables(self, frame: Frame) -> tuple[Tensor, Tensor]:
         """log p of the first states (B, …, K), and of each state given the one before it (B, …, T − 1, K, K)."""
-        values = arrays.arange(self._many(frame), device=frame.device)
+        values = arrays.arange(self.many(frame), device=frame.device)
         aligned = self.arguments.align(frame, (), None)
         parameters = self.arguments.canonical(aligned, len(self.sizes) + 2)
         length = self.sizes[-1] - (1 if self.lagging else 0)
-        back = self._many(frame) if self.lagging else 1
-        shape = (frame.rows, *self.sizes[:-1], length, back, self._many(frame))
+        back = self.many(frame) if self.lagging else 1
+        shape = (frame.rows, *self.sizes[:-1], length, back, self.many(frame))
         later = self._there(self.family.log_prob(values, *parameters).expand(shape), frame, slice(-length, None))
         if self.start is None or self.start_family is None:
             return later, later
         aligned = self.start.align(frame, (), None)
         parameters = self.start.canonical(aligned, len(self.sizes))
-        first = self.start_family.log_prob(values, *parameters).expand(frame.rows, *self.sizes[:-1], self._many(frame))
+        first = self.start_family.log_prob(values, *parameters).expand(frame.rows, *self.sizes[:-1], self.many(frame))
         return self._there(first, frame, 0), later
 
     def _there(self, table: Tensor, frame: Frame, places: slice | int) -> Tensor:
@@ -259,23 +278,23 @@ class HiddenChain:
         if self.lengths is None:
             return table
         there = self.lengths(frame).there[..., places]
-        alike = arrays.full((), -math.log(self._many(frame)), dtype=table.dtype)
+        alike = arrays.full((), -math.log(self.many(frame)), dtype=table.dtype)
         return arrays.where(there.reshape(*there.shape, *(1,) * (table.ndim - 1 - there.ndim)), table, alike)
 
     def _seen(self, frame: Frame) -> Tensor:
         """What is observed at each place, by the state there and the one before: (B, …, T, K or 1, K)."""
         total: Tensor | None = None
         for reader in self.readers:
-            terms, place = reader.terms(frame, self._many(frame)), self._place(reader, frame)
+            terms, place = reader.terms(frame, self.many(frame)), self._place(reader, frame)
             flat = terms.reshape(terms.shape[0], -1, *terms.shape[-2:])
             shape = (flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])
             made = arrays.zeros(shape, dtype=flat.dtype, device=flat.device)
             made = made.index_add(1, place, flat)
             total = made if total is None else total + made
         if total is None:
-            total = arrays.zeros(frame.rows, math.prod(self.sizes), 1, self._many(frame), dtype=precision())
+            total = arrays.zeros(frame.rows, math.prod(self.sizes), 1, self.many(frame), dtype=precision())
         return total.reshape(total.shape[0], *self.sizes, *total.shape[-2:]).expand(
-            frame.rows, *self.sizes, total.shape[-2], self._many(frame)
+            frame.rows, *self.sizes, total.shape[-2], self.many(frame)
         )
 
     def _place(self, reader: Reader, frame: Frame) -> Tensor:
@@ -295,7 +314,7 @@ class HiddenChain:
 
     # ------------------------------------------------------------ draws
 
-    def _path(self, frame: Frame) -> Tensor:
+    def path(self, frame: Frame) -> Tensor:
         """A path of each chain, int64 (B, …, T)."""
         first, later = self._tables(frame)
         generator = frame.request.generator
@@ -305,7 +324,7 @@ class HiddenChain:
         path = [categorical_draw(tuple(first.shape[:-1]), generator, first)]
         for element in range(self.sizes[-1] - 1):
             table = later[..., element, :, :]
-            rows = path[-1][..., None, None].expand(*path[-1].shape, 1, self._many(frame))
+            rows = path[-1][..., None, None].expand(*path[-1].shape, 1, self.many(frame))
             logits = table.gather(-2, rows).squeeze(-2)
             path.append(categorical_draw(tuple(logits.shape[:-1]), generator, logits))
         return arrays.stack(path, -1)

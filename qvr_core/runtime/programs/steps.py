@@ -266,11 +266,17 @@ def make_step(step: StepModel, program: str, parts: Parts) -> Step:
         case ScoreModel():
             return ScoreStep(step, parts)
         case MarginalizeModel(reads=tuple()):
-            lets = make_steps([one for one in step.body if isinstance(one, LetModel)], program, parts)
-            return HiddenChain(step, lets, program, parts)
+            return _hidden_chain(step, program, parts)
         case MarginalizeModel():
             body = make_steps(step.body, program, parts)
             return Marginalize(step, make_site(step.site, "sample", program, parts), body)
+
+
+def _hidden_chain(step: MarginalizeModel, program: str, parts: Parts) -> HiddenChain:
+    """A block with indices, and those inside it."""
+    lets = make_steps([one for one in step.body if isinstance(one, LetModel)], program, parts)
+    inner = [_hidden_chain(one, program, parts) for one in step.body if isinstance(one, MarginalizeModel)]
+    return HiddenChain(step, lets, program, parts, inner)
 
 
 def make_steps(steps: Sequence[StepModel], program: str, parts: Parts, predicted: Collection[str] = ()) -> list[Step]:

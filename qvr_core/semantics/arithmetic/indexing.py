@@ -17,7 +17,7 @@ from qvr_core.semantics.scope.unsupported import refuse_sequence
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
 from qvr_core.semantics.types.hidden_counts import is_counts
-from qvr_core.semantics.types.model.expressions import Constant, Data, Expr, Index, IndexValue, ValueType, Window
+from qvr_core.semantics.types.model.expressions import Bound, Constant, Data, Expr, Index, IndexValue, ValueType, Window
 from qvr_core.semantics.types.program_codes import FUTURE_SHIFT, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim, Finite, Real, Seq, Unknown
 from qvr_core.syntax.immutable import immutable
@@ -65,7 +65,11 @@ def hidden_state(expr: Gather, hidden: Hidden, ctx: StepContext, check: Check) -
     back = places[-1].shift.most if places[-1].shift is not None else 0
     values = tuple(place.picked or _as_value(place, ctx) for place in places)
     if hidden.states is None:
-        ctx.hidden_reads.append((_place_text(places), values))
+        (ctx.outer_reads if hidden.outer else ctx.hidden_reads).append((_place_text(places), values))
+        return _unknown_state(hidden, origin)
+    if hidden.outer and back:
+        message = f"a block inside that of `{hidden.name}` reads it where it is, not before"
+        ctx.scope.report(INDEX_MISMATCH, message, expr.span)
         return _unknown_state(hidden, origin)
     if back > 1 or any(one.shift is not None and one.shift.most for one in places[:-1]):
         return _unknown_state(hidden, origin)
@@ -101,9 +105,12 @@ def _all_states(
     hidden: Hidden, states: Finite, back: int, place: tuple[str, tuple[Expr, ...]], origin: Origin, ctx: StepContext
 ) -> Expr:
     """Every value of the state, along its axis now or one back; the step reads this place of it."""
+    value = Real((1,), 0.0) if is_counts(states) else states
+    if hidden.outer:
+        ctx.outer_reads.append(place)
+        return Bound(type=ValueType(value), origin=origin, name=hidden.name)
     ctx.hidden_reads.append(place)
     axis = hidden.axes[back]
-    value = Real((1,), 0.0) if is_counts(states) else states
     kind = ValueType(value, (axis,), False, (states.size,))
     return IndexValue(type=kind, origin=origin, name=axis, first=0, size=states.size)
 

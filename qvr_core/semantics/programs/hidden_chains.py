@@ -21,6 +21,7 @@ from qvr_core.semantics.programs.families.gates import with_gate
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.counts import check_bounds, is_summable_count, refuse_endless, refuse_past
 from qvr_core.semantics.programs.hidden.lets import Lets, check_let, depends, with_lets
+from qvr_core.semantics.programs.hidden.nested import Nest, check_nest, taken_from_draw
 from qvr_core.semantics.programs.hidden.observed import Read, check_observed, check_score, refuse_options
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_single, refuse_whole, state_axis, state_label
 from qvr_core.semantics.programs.indexed_steps import product_of
@@ -58,8 +59,11 @@ Bindings = list[tuple[str, Binding]]
 _BUT_LENGTHS = tuple(key for key in STEP_KEYS["marginalize"] if key != "lengths")
 
 
-def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) -> tuple[MarginalizeModel, Bindings]:
-    """The block, typed, and what it binds; nothing of the hidden state is seen below it."""
+def check_hidden(
+    placed: Placed[Item], step: MarginalizeStep, ctx: StepContext, within: _Block | None = None
+) -> tuple[MarginalizeModel, Bindings]:
+    """The block, typed, and what it binds; nothing of the hidden state is seen below it.  `within` is the block that it
+    stands in."""
     states = _states(step, ctx)
     if is_counts(states.space) and refuse_past(step, ctx):
         states = Named(Unknown(), "?")
@@ -68,25 +72,33 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
     ctx.looks_back = step.start is not None
     behind = _behind(step, ctx)
     outer = ctx.hidden
+    nest = None
+    if within is not None:
+        nest = Nest(within.hidden, step.name, tuple(binder.name.text for binder in step.binders))
+        ctx.outer_reads = []
     with running(step.binders, {}, ctx) as whole:
-        ctx.hidden = {**outer, step.name.text: _hidden(step.name, states, whole)}
+        above = {name: replace(one, outer=True) for name, one in outer.items()}
+        ctx.hidden = {**above, step.name.text: _hidden(step.name, states, whole)}
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices or [_alone(step.name)])
         draw = _transition(step, along, states, ctx)
         start = _first(step, along, states, ctx)
         check_start(step, behind, told, ctx)
+        if nest is not None:
+            taken_from_draw(nest, along, step.name, ctx)
         lengths = _lengths(step, indices, ctx)
     over = product_of(along.indices) if step.binders else None
     binding = Binding("marginalize", ValueType(Unknown()), states, ctx.scope.origin(step.name.span))
     nested: Bindings = [(step.name.text, binding)]
     ctx.bindings = {**ctx.bindings, step.name.text: binding}
-    block = _Block(step.name, states)
+    block = _Block(step.name, states, within, nest)
     for child in placed.children:
         ctx.scope.unit, ctx.text = child.uid, child.unit.text
         kind = _KINDS.get(type(child.unit.node), "damaged")
         again = isinstance(child.unit.node, ObserveStep) and is_let(child.unit.node, ctx)
         unseen: Bindings = [(name.text, _unseen(kind, name, ctx)) for name in child.unit.declares if not again]
-        nested += block.add(child.unit.node, ctx) or unseen
+        inner = block.nested(child, ctx)
+        nested += inner if inner is not None else block.add(child.unit.node, ctx) or unseen
     ctx.hidden = outer
     ctx.scope.unit, ctx.text = placed.uid, placed.unit.text
     at = len(along.indices) - 1
@@ -108,6 +120,10 @@ def check_hidden(placed: Placed[Item], step: MarginalizeStep, ctx: StepContext) 
         lengths=lengths,
     )
     model = MarginalizeModel(site=site, over=None, rows=None, body=tuple(block.body), reads=tuple(block.reads))
+    if nest is not None and within is not None:
+        check_nest(nest, within.states, states, told, ctx)
+        within.body.append(model)
+        within.reads.append(nest.place or ())
     return model, nested
 
 
@@ -131,12 +147,23 @@ _KINDS: Mapping[type, str] = {ObserveStep: "observe", LetStep: "let", ScoreStep:
 class _Block:
     """The steps of a block as they are typed: its model, and for each step the place that its elements read."""
 
-    def __init__(self, hidden: Name, states: Named) -> None:
+    def __init__(self, hidden: Name, states: Named, within: _Block | None, nest: Nest | None) -> None:
         self.hidden = hidden
         self.states = states
+        self.nest = nest
         self.body: list[StepModel] = []
         self.reads: list[Read] = []
-        self.lets: Lets = {}
+        self.lets: Lets = {} if within is None else within.lets
+
+    def nested(self, child: Placed[Item], ctx: StepContext) -> Bindings | None:
+        """Type a block in this one, and what it binds; None of any other step, and where a block cannot stand here."""
+        step = child.unit.node
+        if not isinstance(step, MarginalizeStep) or not step.binders or self.nest is not None:
+            return None
+        outer, hidden = ctx.bindings, ctx.hidden
+        _, found = check_hidden(child, step, ctx, self)
+        ctx.bindings, ctx.hidden = outer, hidden
+        return found
 
     def add(self, node: Item | None, ctx: StepContext) -> Bindings:
         """Type a step; what it binds where that does not depend on the hidden state."""
@@ -146,7 +173,7 @@ class _Block:
                 read = with_lets(with_gate(node, ctx), self.lets, ctx)
                 found = None if read is None else self._observed(read, ctx)
             case ScoreStep():
-                found = check_score(node, self.hidden, self.states, self.lets, ctx)
+                found = check_score(node, self.hidden, self.states, self.lets, ctx, self.nest)
             case LetStep() if not depends(node, {*ctx.hidden, *self.lets}):
                 model, bound = check_step(node, ctx)
                 bound = [(name, replace(one, drawn=IN_BLOCK)) for name, one in bound]
@@ -158,6 +185,12 @@ class _Block:
                 self.lets = {**self.lets, **check_let(node, self.lets, ctx)}
             case PredictStep():
                 report_predict_inside(node, ctx)
+            case MarginalizeStep() if self.nest is not None:
+                message = (
+                    f"`{self.hidden.text}` stands in the block of `{self.nest.outer.text}`, and blocks stand in one "
+                )
+                message += "another once: let one state stand for two of them"
+                ctx.scope.report(CANNOT_MARGINALIZE, message, _head(node))
             case SampleStep() | MarginalizeStep() | DataStep():
                 ctx.scope.report(CANNOT_MARGINALIZE, _ABOVE[type(node)].format(self.hidden.text), _head(node))
             case _:
@@ -170,7 +203,7 @@ class _Block:
     def _observed(self, node: ObserveStep, ctx: StepContext) -> tuple[StepModel, Read] | None:
         let = observed_let(node, ctx)
         if let is not None or node.outcome is None:
-            found = check_observed(replace(node, outcome=None), self.hidden, self.states, ctx)
+            found = check_observed(replace(node, outcome=None), self.hidden, self.states, ctx, self.nest)
             if let is None or found is None:
                 return found
             check_let_options(node.name, found[0].site, ctx)
@@ -181,12 +214,12 @@ class _Block:
             ctx.scope.report(COMPUTED_OUTCOME, message, let.span)
             return None
         whole = as_computed(node, ctx)
-        return None if whole is None else check_observed(whole, self.hidden, self.states, ctx)
+        return None if whole is None else check_observed(whole, self.hidden, self.states, ctx, self.nest)
 
 
 _ABOVE = {
     SampleStep: "what is drawn below a hidden chain would have a value for each of its paths: draw it above `{}`",
-    MarginalizeStep: "below `{}` nothing else is summed out: let one state stand for both, or draw from a `Mixture(…)`",
+    MarginalizeStep: "below `{}` one more state may be summed out, with indices of its own: `marginalize …[i : Row]`",
     DataStep: "data are declared for the whole program: move this line up, out of `marginalize {}`",
 }
 

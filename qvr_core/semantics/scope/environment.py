@@ -95,12 +95,16 @@ class Running:
 
 @immutable
 class Hidden:
-    """A state that is summed out along indices: the axes on which it stands for all its values, now and one back."""
+    """A state that is summed out along indices: the axes on which it stands for all its values, now and one back.
+
+    To a block inside its block it is `outer`: one value, whichever it is.
+    """
 
     name: str
     states: Finite | None
     axes: tuple[str, str]
     indices: tuple[Running, ...]
+    outer: bool = False
 
 
 @immutable
@@ -178,6 +182,8 @@ class StepContext:
     hidden: dict[str, Hidden] = field(default_factory=dict[str, Hidden])
     hidden_reads: list[tuple[str, tuple[Expr, ...]]] = field(default_factory=list[tuple[str, tuple[Expr, ...]]])
     """The places of hidden chains that the step reads, each as it is written."""
+    outer_reads: list[tuple[str, tuple[Expr, ...]]] = field(default_factory=list[tuple[str, tuple[Expr, ...]]])
+    """Those of the chain in whose block the block of the step stands."""
     summed: dict[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
     """What a `marginalize` without indices sums out, and the lets that read it: the sets of the rows of each."""
     called: TemplateCall | None = None

@@ -48,6 +48,16 @@ def test_as_many_values_as_the_largest_bound_says() -> None:
         assert density(low, high) == pytest.approx(by_hand(low, high), abs=1e-9)
 
 
+def test_one_bound_for_all_and_one_for_each() -> None:
+    for low, text in (([0, 0, 0], "0, high[g]"), ([1, 1, 1], "total, high[g]")):
+        model = dsl.loads(
+            TEXT.replace("low[g], high[g]", text).replace("-> Nat\n", "-> Nat\n    data total : Nat\n")
+        ).morphism
+        given = {"p": 0.4, "low": low, "high": [4, 2, 30], "y": Y, "total": low[0]}
+        found = model.log_joint(None, {name: torch.as_tensor(value) for name, value in given.items()}).item()
+        assert found == pytest.approx(by_hand(low, [4, 2, 30]), abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "told"),
     [

@@ -19,6 +19,7 @@ from scipy.interpolate import BSpline
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel, Predictive
 from tests.runtime.third_edition.data_outcomes import COUNTS, DATA_OUTCOMES
+from tests.runtime.third_edition.nested import NESTED
 from tests.runtime.third_edition.supports import (
     GROUP,
     HEAD,
@@ -276,7 +277,7 @@ def _vectors() -> Any:
     return vectors * np.sign(vectors[np.abs(vectors).argmax(0), [0, 1]])
 
 
-SENTENCES = {**SUPPORTS, **OUTCOMES, **DATA_OUTCOMES, **COUNTS, **ROWS, **FUNCTIONS}
+SENTENCES = {**SUPPORTS, **OUTCOMES, **DATA_OUTCOMES, **COUNTS, **NESTED, **ROWS, **FUNCTIONS}
 PLAIN = {"eigh"}
 """What has no loops: such a program runs step by step, and says so."""
 EXACT = dict.fromkeys(SENTENCES, 1e-9) | {"solve": 1e-6}

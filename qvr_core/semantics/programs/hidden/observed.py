@@ -19,6 +19,7 @@ from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.families.narrowed import family_on, narrowed, without_bounds
 from qvr_core.semantics.programs.family_draws import TypedFamily, check_family
 from qvr_core.semantics.programs.hidden.lets import Lets, expanded
+from qvr_core.semantics.programs.hidden.nested import Nest, taken_from_element
 from qvr_core.semantics.programs.hidden.states import element_text, refuse_whole, state_axis
 from qvr_core.semantics.programs.indexed_steps import product_of
 from qvr_core.semantics.programs.observed.censoring_and_truncation import check_limits, check_option_axes
@@ -57,9 +58,10 @@ def refuse_options(options: Options | None, keys: Sequence[str] | None, ctx: Ste
 
 
 def check_observed(
-    step: ObserveStep, hidden: Name, states: Named, ctx: StepContext
+    step: ObserveStep, hidden: Name, states: Named, ctx: StepContext, nest: Nest | None = None
 ) -> tuple[ObserveModel, Read] | None:
-    """An observed step of the block, and the place of the chain that each of its elements reads."""
+    """An observed step of the block, and the place of the chain that each of its elements reads; `nest` is known of a
+    block in a block."""
     ctx.effects.add("Score")
     family = family_of(step.draw, ctx)
     if (problem := _problem(step, family is None)) is not None:
@@ -85,6 +87,8 @@ def check_observed(
         drawn = outside_of(inside)
         refuse_whole(inside, states, _read_text(hidden, along, ctx), ctx)
         laid = _place(step.name, hidden, along, before, ctx)
+        if nest is not None:
+            taken_from_element(nest, step.name, along, ctx)
         outer, ctx.marginal = ctx.marginal, True
         missing = missing_cells(step.name, family, options, ctx, trees, indices)
         ctx.marginal = outer
@@ -167,7 +171,7 @@ def _place(name: Name, hidden: Name, along: Along, before: int, ctx: StepContext
 
 
 def check_score(
-    step: ScoreStep, hidden: Name, states: Named, lets: Lets, ctx: StepContext
+    step: ScoreStep, hidden: Name, states: Named, lets: Lets, ctx: StepContext, nest: Nest | None = None
 ) -> tuple[ScoreModel, Read] | None:
     """`score s = sum(e for t : Time)`: a term for each element, which reads one place of the chain."""
     ctx.effects.add("Score")
@@ -184,6 +188,8 @@ def check_score(
         along = along_of(indices)
         value = check_arith(tree, ctx)
         laid = _place(step.name, hidden, along, before, ctx)
+        if nest is not None:
+            taken_from_element(nest, step.name, along, ctx)
     if len(ctx.scope.diagnostics) > before:
         return None
     names = [axis for _, axis in axes(value.type) or []]
