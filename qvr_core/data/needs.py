@@ -13,7 +13,7 @@ from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Attention, Conv, Ref, Scan
-from qvr_core.semantics.types.model.expressions import Data, Solve
+from qvr_core.semantics.types.model.expressions import Arrange, Data, Solve, Window
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import DataName, Program
@@ -50,7 +50,8 @@ class Need:
     value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
     there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for, where an
     option says it: ('lengths', ''), or 'at', 'mask', 'weight', 'via', or how it censors or truncates, with the site's
-    name; 'times' with the function whose equation is solved at these.
+    name; 'times' with the function whose equation is solved at these; 'lowest' and 'highest' with the hidden count that
+    it bounds.
     `kind` is 'any' where the program leaves it open.  Where a `data` step declares it, `axes` are the sets that it runs
     over, `values` is the set that its elements belong to, `element` the shape of one element, and `constraint` says
     where that is a 'Simplex', a 'Covariance' and so on.  `missing` is what an observed step does with cells without a
@@ -271,11 +272,23 @@ def _purposes(program: Program) -> dict[str, tuple[str, str]]:
         for key, value in (*named, *site.limits):
             if isinstance(value, Data):
                 found.setdefault(value.name, (key, site.name))
+    for site in sites(program.steps, MarginalizeModel):
+        for key, value in (
+            site.draw.args if isinstance(site.draw, FamilyDraw) and site.draw.family == "DiscreteUniform" else ()
+        ):
+            while isinstance(value, Arrange | Window):
+                value = value.base
+            if isinstance(value, Data) and key in _BOUNDS:
+                found.setdefault(value.name, (_BOUNDS[key], site.name))
     written = (value for step in all_steps(program.steps) for value in values(step))
     for expr in (part for value in written for part in walk(value, operands)):
         if isinstance(expr, Solve) and isinstance(expr.at, Data):
             found.setdefault(expr.at.name, ("times", expr.function))
     return found
+
+
+_BOUNDS = {"low": "lowest", "high": "highest"}
+"""What the bounds of a hidden count are for."""
 
 
 def _most(program: Program) -> dict[str, float]:

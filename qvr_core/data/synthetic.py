@@ -95,6 +95,10 @@ _LIMITS: Mapping[str, Callable[[int], Tensor]] = {
 }
 
 
+# Between which numbers the bounds of a hidden count are drawn: none is below the other.
+_BETWEEN = {"lowest": (0, 4), "highest": (4, 12)}
+
+
 def _values(need: Need, rows: int, length: int) -> Tensor:
     shape: tuple[int, ...] = (rows,)
     if need.axes is not None:
@@ -103,6 +107,8 @@ def _values(need: Need, rows: int, length: int) -> Tensor:
         return _LIMITS[need.purpose[0]](math.prod(shape)).reshape(shape)
     if need.purpose is not None and need.purpose[0] == "times":
         return arrays.arange(1.0, shape[-1] + 1.0).expand(shape).clone()  # they ascend
+    if need.purpose is not None and need.purpose[0] in _BETWEEN:
+        return arrays.randint(*_BETWEEN[need.purpose[0]], shape)
     if need.sequence:
         shape = (*shape, length)
     if need.kind == "finite":

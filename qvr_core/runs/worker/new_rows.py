@@ -142,7 +142,7 @@ class NewRows:
         plates = {need.name: (need.plate[1],) for need in self.needs.observed if need.plate is not None}
         found: dict[str, Tensor] = {}
         for need in self.needs.data:
-            if need.name in absent and need.purpose is not None:
+            if need.name in absent and need.purpose is not None and _counts(need):
                 option, site = need.purpose
                 axes = None if need.axes is None else tuple(axis.size or rows or 1 for axis in need.axes)
                 found[need.name] = arrays.full(axes or plates.get(site) or (rows or 1,), NO_MATTER[option])
