@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from qvr_core.data.purposes import most_elements, purposes_of
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.outcomes import computed_name, drawn_words
 from qvr_core.semantics.language.truncated import family_words, truncated_name
@@ -13,7 +13,7 @@ from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Attention, Conv, Ref, Scan
-from qvr_core.semantics.types.model.expressions import Arrange, Data, Solve, Window
+from qvr_core.semantics.types.model.expressions import Data
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import DataName, Program
@@ -28,7 +28,7 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Constrained, Finite, Named, Product, Real, Seq, Space
-from qvr_core.semantics.types.walk import Node, all_steps, arrow_named, children, operands, sites, values, walk
+from qvr_core.semantics.types.walk import Node, arrow_named, children, sites, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def needs_of(program: Program) -> Needs:
     observed = tuple(_as_declared(need, declared.get(need.name)) for need in sites)
     computed = tuple(_observed(site, latent) for site in observed_sites(program.steps) if site.of_let)
     scored = {need.name for need in observed}
-    purposes, groups, most = _purposes(program), dict(_groups(program.steps)), _most(program)
+    purposes, groups, most = purposes_of(program), dict(_groups(program.steps)), most_elements(program)
     labels = _labels(program.steps)
     data: list[Need] = []
     typed = any(need.axes is not None for need in observed) or any(map(_laid_out, program.data))
@@ -262,44 +262,6 @@ def _looked_up(draw: FamilyDraw, site: Site) -> tuple[str, int | None]:
         return "data", None
     found = min(types, key=lambda type: type.indexed[:1] == (own,))
     return (found.indexed[0] if found.indexed else None) or "data", _number(found.sizes[0])
-
-
-def _purposes(program: Program) -> dict[str, tuple[str, str]]:
-    """What the data names that stand in options are for."""
-    found = {program.lengths.name: ("lengths", "")} if isinstance(program.lengths, Data) else {}
-    for site in observed_sites(program.steps):
-        named = [(key, getattr(site, key)) for key in ("at", "mask", "weight", "via", "lengths")]
-        for key, value in (*named, *site.limits):
-            if isinstance(value, Data):
-                found.setdefault(value.name, (key, site.name))
-    for site in sites(program.steps, MarginalizeModel):
-        for key, value in (
-            site.draw.args if isinstance(site.draw, FamilyDraw) and site.draw.family == "DiscreteUniform" else ()
-        ):
-            while isinstance(value, Arrange | Window):
-                value = value.base
-            if isinstance(value, Data) and key in _BOUNDS:
-                found.setdefault(value.name, (_BOUNDS[key], site.name))
-    written = (value for step in all_steps(program.steps) for value in values(step))
-    for expr in (part for value in written for part in walk(value, operands)):
-        if isinstance(expr, Solve) and isinstance(expr.at, Data):
-            found.setdefault(expr.at.name, ("times", expr.function))
-    return found
-
-
-_BOUNDS = {"low": "lowest", "high": "highest"}
-"""What the bounds of a hidden count are for."""
-
-
-def _most(program: Program) -> dict[str, float]:
-    """How many elements the chains may have whose lengths a data name says; the fewest where it says those of two."""
-    found: dict[str, float] = {}
-    for site in sites(program.steps, SampleModel, ObserveModel, PredictModel, MarginalizeModel):
-        indices = site.indices or (site.chain.indices if site.chain is not None else ())
-        size = getattr(indices[-1].space, "size", None) if indices else None
-        if isinstance(site.lengths, Data) and isinstance(size, int):
-            found[site.lengths.name] = min(float(size), found.get(site.lengths.name, math.inf))
-    return found
 
 
 def observed_sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
