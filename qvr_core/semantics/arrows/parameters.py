@@ -68,7 +68,7 @@ def parameter_shapes(arrow: Arrow) -> Shapes:
         case Kernel():
             return _network(arrow)
         case Scan(learned_init=True, state=state):
-            return {"weight": (_width(state.space),)}
+            return {"weight": (sum(_width(part) for part in factors_of(state.space) if not isinstance(part, Finite)),)}
         case _:
             return {}
 

@@ -10,7 +10,7 @@ from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, FamilyEntry, show
 from qvr_core.semantics.scope.sequences import as_sequence
 from qvr_core.semantics.types.arrow_text import arrow_text, leading_name, plain
-from qvr_core.semantics.types.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SEQUENCE_MISMATCH
+from qvr_core.semantics.types.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SEQUENCE_MISMATCH, USELESS_OPTION
 from qvr_core.semantics.types.density import beside, scanned
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan
@@ -23,6 +23,7 @@ from qvr_core.semantics.types.spaces import (
     Space,
     factors_of,
     has_seq,
+    is_finite,
     is_real,
     is_unknown,
     item_of,
@@ -60,6 +61,8 @@ def _scan(call: Call, found: Sorted, expr: ArrowExpr, *, hint: bool) -> Arrow:
     start = word_of(found, "init", _WORDS["init"], call)
     direction = word_of(found, "direction", _WORDS["direction"], call)
     backward = direction == "backward"
+    if start == "learned":
+        _require_real_state(call, found, cell)
     inferred = "direction" not in found.words and _reads_backward(expr, call.scope.let_name)
     item, state = _split(call, expr, cell)
     if inferred and hint:
@@ -78,6 +81,16 @@ def _scan(call: Call, found: Sorted, expr: ArrowExpr, *, hint: bool) -> Arrow:
         inferred=inferred,
         learned_init=start == "learned",
     )
+
+
+def _require_real_state(call: Call, found: Sorted, cell: Arrow) -> None:
+    """A state of finite sets alone begins at their first elements: there is no number to learn."""
+    if not is_finite(cell.codomain.space):
+        return
+    span = found.words["init"][1]
+    message = f"`init` has no effect here: the state {cell.codomain.written} is finite and starts at its first element"
+    fixes = (Fix("Change to `zeros`", (Edit(call.scope.origin(span), "zeros"),), True),)
+    call.scope.report(USELESS_OPTION, message, span, fixes=fixes)
 
 
 def _side_by_side(call: Call, family: str, scans: Sequence[Arrow]) -> Fan:
