@@ -138,6 +138,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     device = device_of(job)
     needs = written = needs_of(program)
     _check_data_named(config, program)
+    _check_held_out(config)
     typed: typed_data.TypedData | None = None
     known: Mapping[str, KnownSet] = {}
     if typed_data.is_typed(config, needs, snapshot):
@@ -195,6 +196,13 @@ def _check_data_named(config: RunConfig, program: Program) -> None:
             "Draw them from the program itself: --data synthetic",
         )
         raise Refused("no-data", message, fixes=fixes)
+
+
+def _check_held_out(config: RunConfig) -> None:
+    """Refuse to keep rows of a table from the fit: only texts and sentence pairs have a figure for them."""
+    if config.held_out and config.source not in ("text", "pairs"):
+        message = f"held_out keeps a share of a text or of sentence pairs from training, and `{config.source}` is neither"
+        raise Refused("held-out", message, fixes=("Leave held_out out, and fit a file without those rows",))
 
 
 def _check_positions(config: RunConfig, program: Program) -> None:
