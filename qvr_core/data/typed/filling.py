@@ -251,6 +251,9 @@ def _from_array(
     length = (array.shape[len(axes)],) if need.sequence and len(array.shape) > len(axes) else ()
     shape = (*(axis.size for axis in axes), *length, *need.element)
     shape = () if need.aligned and not array.shape else shape
+    if not need.element and array.shape == (*shape, 1):
+        # one number each, as a column
+        array = Array(shape, array.flat)
     if array.shape != shape:
         message = f"the shape is {_written(array.shape)}, and `{need.written}` takes {_written(shape)}"
         raise DataProblem(message, path=source.path, column=name, site=need.name, remedy=_expected(axes))

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor, nn
 from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.inference.coordinates import Coordinate, coordinates, measured, standard_normal
+from qvr_core.runtime.arrows.drawn_weights import initial
 from qvr_core.runtime.programs.execution import Execution, Request
 from qvr_core.runtime.programs.handlers import condition, densities, replay, substitute, unconstrained
 from qvr_core.runtime.programs.program import ProgramModule
@@ -183,6 +184,13 @@ class CoordinateGuide(Guide):
                     site=name,
                 )
         return model.missing_shapes(observations or {})
+
+    def start_of(self, block: Coordinate, model: ProgramModule) -> Tensor:
+        """Where a block's mean starts: weights with a prior as `initial` says, all else at 0."""
+        zeros = default_tensor(model).new_zeros(self.shape_of(block))
+        if block.site not in model.drawn_weights or block.support.kind != "real":
+            return zeros
+        return zeros + initial(model.leaves[block.site]).reshape(zeros.shape)
 
     def shape_of(self, block: Coordinate) -> tuple[int, ...]:
         """A block's shape without rows; where only data tells it, one number shared by all its elements."""

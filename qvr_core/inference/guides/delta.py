@@ -7,12 +7,13 @@ from typing import Any
 
 from qvr_core.arrays.engine import Generator, Tensor, nn
 from qvr_core.inference.coordinates import Coordinate, standard_normal
-from qvr_core.inference.guides.base import CoordinateGuide, default_tensor
+from qvr_core.inference.guides.base import CoordinateGuide
 from qvr_core.runtime.programs.program import ProgramModule
 
 
 class AutoDeltaGuide(CoordinateGuide):
-    """One point per latent, shared across rows, starting at zero noise (the model's median) or unconstrained zero."""
+    """One point per latent, shared across rows, starting at zero noise (the model's median) or unconstrained zero, and
+    weights with a prior where a network's do."""
 
     def __init__(
         self,
@@ -23,10 +24,7 @@ class AutoDeltaGuide(CoordinateGuide):
         observations: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(model, observed_names, x=x, observations=observations)
-        like = default_tensor(model)
-        self.loc = nn.ParameterDict(
-            {block.key: nn.Parameter(like.new_zeros(self.shape_of(block))) for block in self.blocks}
-        )
+        self.loc = nn.ParameterDict({block.key: nn.Parameter(self.start_of(block, model)) for block in self.blocks})
 
     def draw_block(
         self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None

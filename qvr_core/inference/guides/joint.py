@@ -45,7 +45,8 @@ class JointGuide(CoordinateGuide):
             self.width += count
             scales.extend([1.0 if block.standard else init_scale] * count)
         self.start = arrays.tensor(scales, dtype=default_tensor(model).dtype)
-        self.loc = nn.Parameter(arrays.zeros_like(self.start))
+        starts = [self.start_of(block, model).reshape(-1) for block in self.blocks]
+        self.loc = nn.Parameter(arrays.cat(starts) if starts else arrays.zeros_like(self.start))
         self._drawn: Tensor | None = None
 
     def draw_joint(self, rows: int, generator: Generator | None) -> tuple[Tensor, Tensor]:

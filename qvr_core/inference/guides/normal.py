@@ -20,8 +20,8 @@ class AutoNormalGuide(CoordinateGuide):
 
     On a site drawn from a named sampled arrow they act on that arrow's standardised noise, starting at the model:
     mean 0, standard deviation 1, whatever the site's width.  On a family step they act on unconstrained values,
-    starting at (0, `init_scale`).  `raw_loc` and `raw_log_scale` are what an optimiser moves; `location` says what they
-    stand for.
+    starting at (0, `init_scale`), weights with a prior where a network's do.  `raw_loc` and `raw_log_scale` are what
+    an optimiser moves; `location` says what they stand for.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class AutoNormalGuide(CoordinateGuide):
         for block in self.blocks:
             shape = self.shape_of(block)
             start = 0.0 if block.standard else math.log(init_scale)
-            self.raw_loc[block.key] = nn.Parameter(like.new_zeros(shape))
+            self.raw_loc[block.key] = nn.Parameter(self.start_of(block, model))
             self.raw_log_scale[block.key] = nn.Parameter(like.new_full(shape, start))
 
     def location(self, block: Coordinate) -> tuple[Tensor, Tensor]:

@@ -166,8 +166,11 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     model.to(device)
     single = config.algorithm == "svi" and (config.precision == "bfloat16" or device.type != "cpu")
     if not single and not any(p.is_floating_point() for p in model.parameters()):
-        # chains and guides of such a program move in double precision, and their data are read as they stand
+        # chains and guides of such a program move in double precision, those of the file too, and their data are read
+        # as they stand
         arrays.set_default_dtype(arrays.float64)
+        for guide in guides.values():
+            guide.to(arrays.float64)
     match config.source:
         case "text":
             data = _text(job, needs, room, both_ways=reads_both_ways(program, snapshot.model))
@@ -201,7 +204,9 @@ def _check_data_named(config: RunConfig, program: Program) -> None:
 def _check_held_out(config: RunConfig) -> None:
     """Refuse to keep rows of a table from the fit: only texts and sentence pairs have a figure for them."""
     if config.held_out and config.source not in ("text", "pairs"):
-        message = f"held_out keeps a share of a text or of sentence pairs from training, and `{config.source}` is neither"
+        message = (
+            f"held_out keeps a part of a text or of sentence pairs from training, and `{config.source}` is neither"
+        )
         raise Refused("held-out", message, fixes=("Leave held_out out, and fit a file without those rows",))
 
 

@@ -162,8 +162,8 @@ class RunConfig(BaseModel):
     )
     held_out: Annotated[float, Field(ge=0, lt=1)] | None = Field(
         default=None,
-        description="Share of a text or of sentence pairs that is kept from training: the end of the one, evenly spread "
-        "paragraphs of the other; 0.1 unless told. Other data have none.",
+        description="Share of a text or of sentence pairs that is kept from training: the end of the one, evenly "
+        "spread paragraphs of the other; 0.1 unless told. Other data have none.",
     )
     held_out_rows: Count = Field(default=4096, description="Held-out rows that the last figure is computed on.")
     held_out_draws: Count = Field(default=16, description="Draws of the latents per held-out row (K).")

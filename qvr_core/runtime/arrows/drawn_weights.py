@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from qvr_core.arrays.engine import Tensor, nn
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.leaves import leaves_of
@@ -30,6 +30,7 @@ def with_prior(arrow: A, node: Priored) -> A:
     if isinstance(arrow, KernelArrow) and not arrow.net.finite:
         arrow.net.look_up("_buffers")
     vars(arrow)["weight_shapes"] = _shapes(node)
+    vars(arrow)["uniform_start"] = isinstance(node, LinearMap) and node.rank is None and node.init == "default"
     return arrow
 
 
@@ -52,14 +53,33 @@ def weights_set(leaf: nn.Module, value: Tensor) -> Generator[None]:
     kept: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for name, tensor in split(vars(leaf)["weight_shapes"], value).items():
-            path, _, last = name.rpartition(".")
-            table: dict[str, Any] = vars(leaf.get_submodule(path))["_buffers"]
+            table, last = _table(leaf, name), name.rpartition(".")[2]
             kept.append((table, last, table[last]))
             table[last] = tensor
         yield
     finally:
         for table, last, original in kept:
             table[last] = original
+
+
+def _table(leaf: nn.Module, name: str) -> dict[str, Any]:
+    """The buffers of the module inside that has a weight."""
+    return vars(leaf.get_submodule(name.rpartition(".")[0]))["_buffers"]
+
+
+def initial(leaf: nn.Module) -> Tensor:
+    """Where a fit may start, laid out as the site of the weights is: at what the module was made with.  At 0 the units
+    of a layer are alike, and stay so.
+
+    The uniform start of linear layers has a variance of 1/(3 n) for n inputs; here it is 1/n (LeCun et al. 1998), for a
+    guide's noise lies on top: from the smaller one none of three fits of a layer of 16 units found the data's curve.
+    """
+    shapes, affine = vars(leaf)["weight_shapes"]
+    spread = math.sqrt(3.0) if vars(leaf)["uniform_start"] else 1.0
+    tensors = {name: spread * _table(leaf, name)[name.rpartition(".")[2]] for name in shapes}
+    if affine:
+        return arrays.cat([tensors["weight"], tensors["bias"].unsqueeze(-1)], -1)
+    return arrays.cat([tensor.reshape(-1) for tensor in tensors.values()])
 
 
 def split(layout: tuple[Shapes, bool], value: Tensor) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
@@ -40,6 +41,7 @@ class DeclaredData:
         length = (None,) if self.sequence else ()
         own = () if element is None or isinstance(element, Finite) else sizes(element)
         self.shape: tuple[int | None, ...] = (*plates, *length, *(() if own == (1,) else own))
+        self._single = own in ((), (1,))
         several = isinstance(element, Real) and len(own) > 2
         self._flattened = len(own) if several else 0
         """The sizes of an element that is given in its shape, and is one vector in programs; of two it stays the matrix
@@ -63,13 +65,12 @@ class DeclaredData:
 
     def _checked(self, value: Tensor, program: str, rows: int, reads_rows: bool) -> Cell:
         extra = value.ndim == len(self.shape) + 1
+        if extra and self._single and not reads_rows and value.shape[-1] == 1 and self._fits(value.shape[:-1]):
+            return self._checked(value.squeeze(-1), program, rows, reads_rows)  # one number each, as a column
         if extra and not reads_rows and value.shape[0] == 1:
             value = value[0]  # as drawn: the one row of a program that reads none
         by_rows = extra and reads_rows and value.shape[0] == rows
-        own = value.shape[int(by_rows) :]
-        if len(own) != len(self.shape) or any(
-            size not in (None, found) for size, found in zip(self.shape, own, strict=True)
-        ):
+        if not self._fits(value.shape[int(by_rows) :]):
             raise self._problem(program, f"shape {tuple(value.shape)}")
         if not (recording() or in_transform()):
             self._check_values(value, program)
@@ -77,6 +78,10 @@ class DeclaredData:
             value = value.flatten(-self._flattened)
         whole = self.whole and not (self.missing and value.is_floating_point())
         return Cell(value.long() if whole else value.to(precision()), by_rows)
+
+    def _fits(self, shape: Sequence[int]) -> bool:
+        known = zip(self.shape, shape, strict=False)
+        return len(shape) == len(self.shape) and all(size in (None, found) for size, found in known)
 
     def _check_values(self, value: Tensor, program: str) -> None:
         if not value.numel():

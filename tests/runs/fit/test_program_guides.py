@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -71,3 +72,44 @@ def test_a_guide_is_not_exported() -> None:
     shown = qvr("export", "schools.qvr", "near", "--to", "torch", code=1)
     assert "guides fit and models are exported" in " ".join(shown.split())
     assert "def" in qvr("export", "schools.qvr", "--to", "torch")
+
+
+WEIGHTS = """\
+object Row : FinSet _
+object Hidden : Real 2
+morphism first : Real 1 -> Hidden [role=linear] ~ Normal(0.0, 2.0)
+morphism second : Hidden -> Real 1 [role=linear] ~ Normal(0.0, 0.5)
+program network : Row -> Real 1
+    data x : Row -> Real 1
+    data y : Row
+    sample sigma <- HalfNormal(0.5)
+    let f = second(tanh(first(x)))
+    observe y : Row <- Normal(f, sigma)
+    return sigma
+object Out, In : FinSet 2
+program around : Row -> Real 1 [guide=network, rest=mean_field]
+    param m : Out * In
+    param s : Out * In -> Real 1 [low=0.0] [init=0.1]
+    sample first[o : Out, i : In] <- Normal(m[o, i], s[o, i])
+"""
+
+
+def test_a_guide_for_weights_with_a_prior_moves_in_the_runs_precision(written: Path) -> None:
+    (written / "network.qvr").write_text(WEIGHTS)
+    (written / "rows.csv").write_text("x,y\n" + "".join(f"{n / 5},{n % 3}\n" for n in range(10)))
+    for precision in ("float32", "float64"):
+        flags = ("network.qvr", "--data", "csv:rows.csv", "--steps", "3", "--precision", precision)
+        assert "parameters of the guide" in qvr("run", "svi", *flags)
+
+
+def test_one_number_each_may_be_a_column_of_an_array(written: Path) -> None:
+    (written / "network.qvr").write_text(WEIGHTS)
+    x, y = np.linspace(0.0, 1.0, 10), np.arange(10) % 3 / 2.0
+    losses: list[object] = []
+    for shape in ((10,), (10, 1)):
+        np.savez(written / "rows.npz", x=x.reshape(shape), y=y)
+        qvr("run", "svi", "network.qvr", "--data", "npz:rows.npz", "--steps", "3")
+        losses.append(losses_of(RunStore(written).open("last")))
+    assert losses[0] == losses[1]
+    np.savez(written / "rows.npz", x=x.reshape(5, 2), y=y)
+    assert "the shape is 5 × 2" in qvr("run", "svi", "network.qvr", "--data", "npz:rows.npz", code=1)
