@@ -31,12 +31,13 @@ def program_of(job: Job) -> tuple[Model, Program] | None:
 
 def standardised(job: Job) -> frozenset[str]:
     """Plates of `Normal(0, 1)` that only deterministic steps read: these give the draws their scale, and are what is
-    of interest."""
+    of interest.  Weights with that prior are no helpers: another prior's are shown, too."""
     found = program_of(job)
     if found is None:
         return frozenset()
     model, steps = found[0], found[1].steps
-    helpers = {site.name for site in sites(steps, SampleModel) if plates(site) and _standard_normal(site.draw)}
+    given = [site for site in sites(steps, SampleModel) if plates(site) and not site.weights]
+    helpers = {site.name for site in given if _standard_normal(site.draw)}
     # a summary is printed after each run: the steps tell it sooner than a graph, for which networkx is loaded
     computed = set[str]()
     for step in all_steps(steps) if helpers else ():

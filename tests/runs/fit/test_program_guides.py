@@ -77,7 +77,7 @@ def test_a_guide_is_not_exported() -> None:
 WEIGHTS = """\
 object Row : FinSet _
 object Hidden : Real 2
-morphism first : Real 1 -> Hidden [role=linear] ~ Normal(0.0, 2.0)
+morphism first : Real 1 -> Hidden [role=linear] ~ Normal(0.0, 1.0)
 morphism second : Hidden -> Real 1 [role=linear] ~ Normal(0.0, 0.5)
 program network : Row -> Real 1
     data x : Row -> Real 1
@@ -99,7 +99,10 @@ def test_a_guide_for_weights_with_a_prior_moves_in_the_runs_precision(written: P
     (written / "rows.csv").write_text("x,y\n" + "".join(f"{n / 5},{n % 3}\n" for n in range(10)))
     for precision in ("float32", "float64"):
         flags = ("network.qvr", "--data", "csv:rows.csv", "--steps", "3", "--precision", precision)
-        assert "parameters of the guide" in qvr("run", "svi", *flags)
+        shown = qvr("run", "svi", *flags)
+        assert "parameters of the guide" in shown
+        # weights are no helpers, as other standardised latents are
+        assert "first[0, 1]" in shown and "second[0, 2]" in shown
 
 
 def test_one_number_each_may_be_a_column_of_an_array(written: Path) -> None:
