@@ -15,6 +15,7 @@ from torch.distributions import Categorical, Distribution, HalfCauchy, LogNormal
 from qvr_core.analysis import analyse
 from qvr_core.dsl import Program, loads
 from qvr_core.inference import ELBO, SVI, IWAEBound, Predictive, ProgramGuide, trace
+from qvr_core.inference.objectives import weigh
 from qvr_core.runtime.programs.handlers import by_rows, densities
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 from qvr_core.semantics.types.diagnostics import Severity
@@ -382,3 +383,43 @@ def test_what_is_no_guide_of_the_model_is_refused_in_words() -> None:
         _ = without.guide
     assert program.encoder is program.guide
     assert trace(model, torch.zeros(2, 4), {"picture": torch.zeros(2, 4)}).log_joint.shape == (2,)
+
+
+WEIGHTS = """
+object Row : FinSet 5
+object Hidden : Real 2
+morphism first : Real 1 -> Hidden [role=linear] ~ Normal(0.0, 1.0)
+morphism second : Hidden -> Real 1 [role=linear] ~ Normal(0.0, 0.5)
+program network : Row -> Real 1
+    data x : Row -> Real 1
+    let f = second(tanh(first(x)))
+    observe y : Row <- Normal(f, 0.3)
+    return f
+object Out : FinSet 2
+object In : FinSet 2
+object Only : FinSet 1
+object Back : FinSet 3
+program around : Row -> Real 1 [guide=network]
+    param m : Out * In
+    sample first[o : Out, i : In] <- Normal(m[o, i], 0.7)
+    sample second[o : Only, b : Back] <- Normal(0.1, 0.4)
+"""
+
+
+def test_draws_of_weights_by_a_guide_are_told_and_weighed_one_by_one() -> None:
+    loaded = loads(WEIGHTS)
+    model = loaded.programs["network"]
+    data = {"x": torch.linspace(-1.0, 1.0, 5), "y": torch.tensor([0.1, -0.4, 0.2, 0.5, 1.0])}
+    guide = ProgramGuide(model, loaded.guides["around"], {"x", "y"})
+    with torch.no_grad():
+        run, weights = weigh(model, guide, None, data, 6, handlers=[])
+    first, second = (run.sites[name].reported for name in ("first", "second"))
+    assert isinstance(first, Tensor) and isinstance(second, Tensor)
+    assert first.shape == (6, 2, 2) and second.shape == (6, 1, 3) and len(first.unique()) == 24
+    for row in range(6):
+        hidden = torch.tanh(torch.outer(data["x"], first[row, :, 0]) + first[row, :, 1])
+        f = hidden @ second[row, 0, :2] + second[row, 0, 2]
+        log_p = Normal(f, 0.3).log_prob(data["y"]).sum() + Normal(0.0, 1.0).log_prob(first[row]).sum()
+        log_p = log_p + Normal(0.0, 0.5).log_prob(second[row]).sum()
+        log_q = Normal(0.0, 0.7).log_prob(first[row]).sum() + Normal(0.1, 0.4).log_prob(second[row]).sum()
+        assert torch.allclose(weights[row], log_p - log_q, atol=1e-4)

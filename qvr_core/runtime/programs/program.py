@@ -134,7 +134,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
             raise InputProblem(f"the weights of `{self.lacking[0]}` have a prior: only a program can draw them")
         if self.drawn_weights and count > 1:
             # each row has weights of its own
-            return joined([self.run(None, sliced(request, row, count)) for row in range(count)])
+            return joined([self.run(None, sliced(request, row, count)) for row in range(count)], request)
         frame = Frame(self.name, request, count, value, self.program.uses_input, self.data)
         frame.declared, frame.ranks = self.declared, self.ranks
         device = frame.device = self._device(value, request)

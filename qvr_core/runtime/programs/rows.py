@@ -61,26 +61,27 @@ def _row(value: Any, row: int, count: int) -> Any:
     return tensor[row : row + 1] if tensor.ndim and tensor.shape[0] == count else value
 
 
-def joined(runs: Sequence[Execution]) -> Execution:
-    """The runs of single rows as one run."""
+def joined(runs: Sequence[Execution], request: Request) -> Execution:
+    """The runs of single rows, of this request, as one run."""
     first = runs[0]
-    sites = {name: _record([run.sites[name] for run in runs]) for name in first.sites}
+    data = {name for name, site in first.sites.items() if site.observed and name not in request.values}
+    sites = {name: _record([run.sites[name] for run in runs], shared=name in data) for name in first.sites}
     kept = {name: arrays.cat([run.kept[name] for run in runs]) for name in first.kept}
     ended = tuple(arrays.cat(each) for each in zip(*(run.ended for run in runs), strict=True))
     return Execution(sites, _stacked([run.output for run in runs]), len(runs), kept, ended)
 
 
-def _record(records: Sequence[SiteRecord]) -> SiteRecord:
-    """One record for all rows; an observed value is that of the data, which rows share."""
+def _record(records: Sequence[SiteRecord], *, shared: bool) -> SiteRecord:
+    """One record for all rows; a value that is that of the data is `shared` by them."""
     first = records[0]
     changed: dict[str, Any] = {}
     for field in fields(SiteRecord):
         held = getattr(first, field.name)
-        if is_tensor(held) and not (field.name in ("value", "counted") and first.observed):
+        if is_tensor(held) and not (field.name in ("value", "counted") and shared):
             changed[field.name] = arrays.cat([getattr(one, field.name) for one in records])
         elif field.name == "noise":
             changed["noise"] = {path: arrays.cat([one.noise[path] for one in records]) for path in first.noise}
-        elif field.name == "value" and isinstance(held, tuple) and not first.observed:
+        elif field.name == "value" and isinstance(held, tuple) and not shared:
             changed["value"] = _stacked([one.value for one in records])
         else:
             changed[field.name] = held
