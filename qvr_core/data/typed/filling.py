@@ -43,7 +43,7 @@ def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
         values = replace(values, first=source.first if isinstance(source, Arrays) else layout.sources.first)
     read = reader(need, values)
     if isinstance(source, Arrays):
-        filled = _from_array(need, columns.names[0], source, axes, read)
+        filled = _from_array(need, columns.names[0], source, axes, read, layout.sources.rows)
     else:
         filled = _from_table(need, columns, source, axes, read, layout)
     _check_simplex(filled, source.path)
@@ -245,7 +245,12 @@ def cell_words(offset: int, across: Sequence[Elements]) -> str:
 
 
 def _from_array(
-    need: Need, name: str, source: Arrays, axes: Sequence[Elements], read: Callable[[Any], Number]
+    need: Need,
+    name: str,
+    source: Arrays,
+    axes: Sequence[Elements],
+    read: Callable[[Any], Number],
+    rows: int | None,
 ) -> Filled:
     array = _laid(source.arrays[name], need, axes, source.path)
     length = (array.shape[len(axes)],) if need.sequence and len(array.shape) > len(axes) else ()
@@ -254,6 +259,8 @@ def _from_array(
     if not need.element and array.shape == (*shape, 1):
         # one number each, as a column
         array = Array(shape, array.flat)
+    if rows is not None and array.shape == (rows, *shape):
+        shape = array.shape
     if array.shape != shape:
         message = f"the shape is {_written(array.shape)}, and `{need.written}` takes {_written(shape)}"
         raise DataProblem(message, path=source.path, column=name, site=need.name, remedy=_expected(axes))

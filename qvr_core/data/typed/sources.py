@@ -68,6 +68,8 @@ class Sources:
     named: Mapping[str, Source]
     columns: Mapping[str, str | tuple[str, ...]]
     first: int = 0
+    rows: int | None = None
+    """Of a program that reads its input: an array may have one more axis in front, an entry for each of them."""
 
     def column(self, name: str) -> str:
         """What a name is called in its source."""

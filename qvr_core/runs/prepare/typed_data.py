@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.analysis import Snapshot
@@ -118,13 +118,13 @@ def bound(job: Job, needs: Needs, data: TypedData, room: int | None = None) -> R
             for need in plan.others
         }
         return with_blocks(job.config, others, data.blocks, room)
-    values: dict[str, Any] = dict(typed_tensors(needs.all, data.sources))
+    inputs = [] if needs.statistical else [_plain(need, data) for need in needs.inputs]
+    rows = len(inputs[0]) if inputs else None
+    values: dict[str, Any] = dict(typed_tensors(needs.all, replace(data.sources, rows=rows)))
     plain = undeclared((*needs.observed, *needs.data))
     values |= {need.name: _plain(need, data) for need in plain}
     if needs.statistical:
         return Whole(values)
-    inputs = [_plain(need, data) for need in needs.inputs]
-    rows = len(inputs[0])
     for need in (*needs.inputs, *undeclared(needs.observed)):
         found = len(values[need.name]) if need.name in values else len(inputs[needs.inputs.index(need)])
         if found != rows:
@@ -134,7 +134,8 @@ def bound(job: Job, needs: Needs, data: TypedData, room: int | None = None) -> R
                 site=need.name,
                 remedy="Every input and observed site needs one entry per row",
             )
-    fixed = frozenset(need.name for need in needs.all if need.axes is not None)
+    # what is declared is the same for all rows, but where an array has an entry for each
+    fixed = frozenset(need.name for need in needs.all if need.axes is not None and values[need.name].ndim <= need.rank)
     return RowsOf(inputs[0] if len(inputs) == 1 else tuple(inputs), values, fixed)
 
 
