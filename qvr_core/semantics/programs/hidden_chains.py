@@ -31,6 +31,7 @@ from qvr_core.semantics.programs.step_options import read_step_options
 from qvr_core.semantics.programs.steps import check_step
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
 from qvr_core.semantics.scope.predictions import report_predict_inside
+from qvr_core.semantics.scope.scope import ArrowEntry
 from qvr_core.semantics.types.axes import axis_of, set_of
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.hidden_counts import counts_of, is_counts
@@ -336,7 +337,13 @@ def _first(step: MarginalizeStep, along: Along, states: Named, ctx: StepContext)
 def _refuse_family(name: Name, states: Named, ctx: StepContext) -> None:
     if isinstance(states.space, Unknown):
         return  # of a state without a set nobody knows what draws it
-    message = f"`{name.text}` does not draw from a finite set; a hidden state is drawn from Categorical"
+    if isinstance(ctx.scope.lookup(name.text), ArrowEntry):
+        message = (
+            f"`{name.text}` is an arrow, and a hidden state is drawn from a family: `Categorical(logits=…)` of "
+            "numbers, which a network may compute"
+        )
+    else:
+        message = f"`{name.text}` does not draw from a finite set; a hidden state is drawn from Categorical"
     ctx.scope.report(CANNOT_MARGINALIZE, message, name.span)
 
 

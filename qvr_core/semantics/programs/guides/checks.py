@@ -31,7 +31,7 @@ from qvr_core.semantics.types.model.steps import (
     SampleModel,
     Site,
 )
-from qvr_core.semantics.types.program_codes import GUIDE_MISMATCH, PARAM_STEP, STEP_OPTION
+from qvr_core.semantics.types.program_codes import GUIDE_MISMATCH, HIDDEN_GLOBAL, PARAM_STEP, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Named, Seq, Unknown, factors_of
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.semantics.types.type_text import structure
@@ -220,6 +220,8 @@ def _no_latent(site: Site, latents: Mapping[str, Latent], model: Model, scope: S
 def _check_latent(site: Site, latent: Latent, bindings: Mapping[str, Binding], model: Model, scope: Scope) -> None:
     """A draw of the guide beside the latent of its name: plates, the space of an element, where its numbers lie."""
     related = _there(latent, model)
+    # the name is the latent's: that a declaration has it, too, is no news
+    scope.diagnostics[:] = [d for d in scope.diagnostics if d.code is not HIDDEN_GLOBAL or d.place != site.origin]
 
     def report(message: str) -> None:
         scope.report(GUIDE_MISMATCH, message, site.origin, related)
@@ -258,7 +260,7 @@ def _check_latent(site: Site, latent: Latent, bindings: Mapping[str, Binding], m
     elif plates[0] != plates[1] or not same_axes(_plates(latent.type), _plates(kind)):
         there, here = sets_over(_plates(latent.type)), sets_over(_plates(kind))
         order = ": keep to one order" if sorted(there) == sorted(here) else ""
-        report(f"`{name}` is {_runs(there)} in `{model.name}`, and {_runs(here)} here{order}")
+        report(f"`{name}` is {_runs(there)} in `{model.name}`, and {_runs(here)} here{order or _indices(latent)}")
         return
     elif not _same_space(site, latent, kind, model, scope):
         return
@@ -267,6 +269,16 @@ def _check_latent(site: Site, latent: Latent, bindings: Mapping[str, Binding], m
 
 def _runs(names: Sequence[str]) -> str:
     return runs_over(names).replace("over", "a plate over")
+
+
+def _indices(latent: Latent) -> str:
+    """How weights are indexed, whose sets have no names in the model."""
+    plates = _plates(latent.type)
+    if any(name is not None for _, name in plates) or not plates:
+        return ""
+    binders = ", ".join(f"{chr(ord('i') + at)} : {chr(ord('I') + at)}" for at in range(len(plates)))
+    sizes = " and ".join(str(size) for size, _ in plates)
+    return f": write `sample {latent.name}[{binders}] <- …`, with sets of {sizes} elements"
 
 
 def _plates(kind: ValueType) -> list[Axis]:
