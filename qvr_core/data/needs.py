@@ -89,11 +89,6 @@ class Need:
     """The data name that says how many elements each sequence of an observed step has."""
 
     @property
-    def rank(self) -> int:
-        """How many axes its array has."""
-        return len(self.axes or ()) + self.sequence + len(self.element)
-
-    @property
     def endless(self) -> bool:
         """Whether ∞ is a value: the upper end of an interval that has none."""
         return self.purpose is not None and self.purpose[0] == "interval"

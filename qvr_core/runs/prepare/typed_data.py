@@ -135,8 +135,14 @@ def bound(job: Job, needs: Needs, data: TypedData, room: int | None = None) -> R
                 remedy="Every input and observed site needs one entry per row",
             )
     # what is declared is the same for all rows, but where an array has an entry for each
-    fixed = frozenset(need.name for need in needs.all if need.axes is not None and values[need.name].ndim <= need.rank)
+    typed = [need for need in needs.all if need.axes is not None]
+    fixed = frozenset(need.name for need in typed if values[need.name].ndim <= _rank(need))
     return RowsOf(inputs[0] if len(inputs) == 1 else tuple(inputs), values, fixed)
+
+
+def _rank(need: Need) -> int:
+    """How many axes the array of declared data has, where it is the same for all rows."""
+    return len(need.axes or ()) + need.sequence + len(need.element)
 
 
 def _plain(need: Need, data: TypedData) -> Tensor:
