@@ -61,6 +61,31 @@ def test_new_rows_are_scaled_by_the_mean_of_the_fit(folder: Path) -> None:
     assert "`w` compute from all of the data is that of the fit" in done.stderr
 
 
+def test_each_column_is_scaled_by_its_own_mean_of_the_fit(folder: Path) -> None:
+    (folder / "m.qvr").write_text(
+        """\
+object Row : FinSet _
+object Column : {x, v}
+program p : Row -> Row
+    data z : Row * Column
+    let w[i : Row, c : Column] = z[i, c] - mean(z[j, c] for j : Row)
+    let own[i : Row] = sum(z[i, c] for c : Column)
+    sample b <- Normal(0.0, 0.001)
+    let eta[i : Row] = w[i, x] + 100.0 * w[i, v] + 10000.0 * own[i] + b
+    observe y[i : Row] <- Normal(eta[i], 1.0)
+    return b
+"""
+    )
+    (folder / "d.csv").write_text("y,x,v\n" + "".join(f"{10000 * (x + 4)},{x},{4}\n" for x in (1, 2, 6)))
+    fitted = run("m.qvr")
+    (folder / "new.csv").write_text("x,v\n5,7\n3,4\n1,1\n")
+    done = qvr("sample", fitted, "--data", "csv:new.csv", "--json")
+    assert done.exit_code == 0, done.output
+    found = {row["name"]: row["mean"] for row in json.loads(done.stdout)}
+    for at, (x, v) in enumerate(((5, 7), (3, 4), (1, 1))):
+        assert found[f"eta[{at}]"] == pytest.approx(x - 3 + 100 * (v - 4) + 10_000 * (x + v), abs=0.1)
+
+
 def test_fits_of_a_let_and_of_its_column_are_not_compared(folder: Path) -> None:
     (folder / "plain.qvr").write_text(MODEL.replace("observe z[", "observe y[").replace("let z = ", "let _z = "))
     runs = [run("m.qvr"), run("plain.qvr")]

@@ -12,12 +12,23 @@ from functools import lru_cache
 from typing import Any
 
 from qvr_core.operations.along_axes import ALONG_AN_AXIS
+from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import ArrowBase
-from qvr_core.semantics.types.model.expressions import Apply, Bound, Builtin, Data, Expr, Matrix, ValueType
+from qvr_core.semantics.types.model.expressions import (
+    Apply,
+    Bound,
+    Builtin,
+    Contract,
+    Data,
+    Expr,
+    Matrix,
+    Scatter,
+    ValueType,
+)
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import LetModel, ObserveModel
-from qvr_core.semantics.types.spaces import Real
+from qvr_core.semantics.types.spaces import Finite, Real, factors_of
 from qvr_core.semantics.types.walk import operands, sites, values, walk
 
 _OF_ALL = frozenset(
@@ -63,30 +74,44 @@ def behind_observed(program: Program) -> frozenset[str]:
 # ---------------------------------------------------------------- what is computed from all of the data
 
 
-def statistics(value: Expr, name: str) -> tuple[Expr, dict[str, Expr]]:
-    """The value of a let of data, each number that it computes from all elements of something replaced by a name that
-    no program can write; and what these names stand for."""
+@lru_cache(maxsize=64)
+def row_sets(program: Program) -> frozenset[str]:
+    """The sets whose elements are others in new rows: those that observed steps run over, and the program's own."""
+    observed = list(sites(program.steps, ObserveModel))
+    plates = [site.ascribed.space for site in observed if site.ascribed is not None]
+    indices = [index.space for site in observed for index in site.indices]
+    spaces = (*plates, *indices, program.declared_domain.space)
+    found = (factor for space in spaces for factor in factors_of(space) if isinstance(factor, Finite))
+    return frozenset(one.nominal for one in found if one.nominal is not None)
+
+
+def statistics(value: Expr, name: str, rows: frozenset[str]) -> tuple[Expr, dict[str, Expr]]:
+    """The value of a let of data, each number that it computes from all `rows` replaced by a name that no program can
+    write; and what these names stand for."""
     found: dict[str, Expr] = {}
-    return _replaced(value, name, found), found
+    return _replaced(value, name, rows, found), found
 
 
-def _replaced(node: Any, name: str, found: dict[str, Expr]) -> Any:
-    if isinstance(node, Builtin) and _is_statistic(node):
+def _replaced(node: Any, name: str, rows: frozenset[str], found: dict[str, Expr]) -> Any:
+    if isinstance(node, Builtin | Contract | Scatter) and _is_statistic(node, rows):
         label = f"{name} {len(found) + 1}"
         found[label] = node
         return Bound(type=node.type, origin=node.origin, name=label)
     if isinstance(node, tuple):
-        return tuple(_replaced(one, name, found) for one in node)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_replaced(one, name, rows, found) for one in node)  # pyright: ignore[reportUnknownVariableType]
     if isinstance(node, ArrowBase | Origin | ValueType) or not is_dataclass(node) or isinstance(node, type):
         return node
     held = ((one.name, getattr(node, one.name)) for one in fields(node))
-    made = {key: _replaced(one, name, found) for key, one in held if is_dataclass(one) or isinstance(one, tuple)}
+    made = {key: _replaced(one, name, rows, found) for key, one in held if is_dataclass(one) or isinstance(one, tuple)}
     return replace(node, **made) if any(getattr(node, key) is not one for key, one in made.items()) else node
 
 
-def _is_statistic(node: Builtin) -> bool:
-    """Whether it is one number of all elements of what it reads."""
-    return node.function in _OF_ALL and not node.type.indexed and isinstance(node.type.space, Real | None)
+def _is_statistic(node: Builtin | Contract | Scatter, rows: frozenset[str]) -> bool:
+    """Whether it brings elements together, and has none of its own for each row."""
+    if isinstance(node, Builtin) and node.function not in _OF_ALL:
+        return False
+    over = [None if axis is None else set_of(axis) for axis in node.type.indexed]
+    return isinstance(node.type.space, Real | None) and None not in over and rows.isdisjoint(filter(None, over))
 
 
 def statistics_of(program: Program) -> Iterator[str]:
@@ -97,7 +122,7 @@ def statistics_of(program: Program) -> Iterator[str]:
     for step in program.steps:
         if isinstance(step, LetModel) and known.keys() >= {*step.names} and not _recursive(step):
             for at, value in enumerate(values_of(step)):
-                yield from statistics(value, step.names[at])[1]
+                yield from statistics(value, step.names[at], row_sets(program))[1]
 
 
 def values_of(step: LetModel) -> tuple[Expr, ...]:

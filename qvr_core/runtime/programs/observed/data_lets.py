@@ -14,7 +14,14 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.steps import Step, make_step
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import MissingData
-from qvr_core.semantics.types.data_lets import behind_observed, data_of_lets, observed_lets, statistics, values_of
+from qvr_core.semantics.types.data_lets import (
+    behind_observed,
+    data_of_lets,
+    observed_lets,
+    row_sets,
+    statistics,
+    values_of,
+)
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import LetModel
@@ -28,9 +35,11 @@ class DataLet:
         self.observed = observed_lets(program).intersection(step.names)
         self.data = data_of_lets(program)[step.names[0]]
         self.lacks_nothing = behind_observed(program).isdisjoint(step.names)
-        value, found = _with_names(step)
+        value, found = _with_names(step, row_sets(program))
         frozen = found and not program.uses_input and not (step.indexed is not None and step.indexed.recursive)
-        self.statistics = {name: compile_expr(one, parts) for name, one in found.items()} if frozen else {}
+        self.statistics = (
+            {name: (compile_expr(one, parts), one.type.sizes) for name, one in found.items()} if frozen else {}
+        )
         self.step = make_step(value, program.name, parts) if frozen else plain
 
     def run(self, frame: Frame) -> None:
@@ -39,9 +48,8 @@ class DataLet:
         given = {name: cell for name in self.observed if (cell := frame.supplied(name)) is not None}
         if len(given) < len(self.names):
             try:
-                for name, value in self.statistics.items():
-                    known = frame.request.statistics.get(name)
-                    frame.bound[name] = value(frame) if known is None else Cell(known, False)
+                for name, (value, axes) in self.statistics.items():
+                    frame.bound[name] = _of_the_fit(frame, name, axes) or value(frame)
                 self.step.run(frame)
             except MissingData:
                 if self.lacks_nothing:
@@ -56,12 +64,19 @@ class DataLet:
         )
 
 
-def _with_names(step: LetModel) -> tuple[LetModel, dict[str, Expr]]:
+def _of_the_fit(frame: Frame, name: str, sizes: Sequence[object]) -> Cell | None:
+    """What the fit has computed under a name, where it has the sizes that the new data want: a set that has grown has
+    elements that the fit did not see."""
+    known = frame.request.statistics.get(name)
+    return None if known is None or tuple(known.shape) != tuple(sizes) else Cell(known, False)
+
+
+def _with_names(step: LetModel, rows: frozenset[str]) -> tuple[LetModel, dict[str, Expr]]:
     """The let with names for the numbers that it computes from all elements, and what they stand for."""
     found: dict[str, Expr] = {}
     made: list[Expr] = []
     for at, value in enumerate(values_of(step)):
-        one, own = statistics(value, step.names[at])
+        one, own = statistics(value, step.names[at], rows)
         made.append(one)
         found |= own
     if step.indexed is None:
