@@ -49,6 +49,19 @@ class _Bound:
         generator: Generator | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """log p(values | u) − log q, (particles, B), and the log density of draws whose gradient is the score's."""
+        log_weights, score = self._log_weights(model, guide, x, observations, generator)
+        shape = (self.num_particles, -1)
+        return log_weights.reshape(shape), None if score is None else score.reshape(shape)
+
+    def _log_weights(
+        self,
+        model: ProgramModule,
+        guide: Guide,
+        x: object,
+        observations: Mapping[str, Any] | None,
+        generator: Generator | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same, particle by particle: (particles · B,)."""
         value, given = model.input(x), model.taken(observations)
         guide.check_observed(model, given)
         self._check_parts(model, given)
@@ -58,9 +71,7 @@ class _Bound:
             value = repeat_rows(value, self.num_particles)
         count = rows * self.num_particles
         _, log_weights, scores = weighed(model, guide, value, given, count, self.gradient, generator, self.handlers)
-        score = sum(scores[1:], scores[0]) if scores else None
-        shape = (self.num_particles, rows)
-        return log_weights.reshape(shape), None if score is None else score.reshape(shape)
+        return log_weights, sum(scores[1:], scores[0]) if scores else None
 
     def _check_parts(self, model: ProgramModule, observations: Mapping[str, Any]) -> None:
         """Whether a part of the rows can stand for all, asked once of a model."""
@@ -123,11 +134,11 @@ def weighed(
     total = proposal.log_ratio(run)
     for site in run.sites.values():
         if site.observed and site.log_prob is not None and site.kind != "prior":
-            total = total + site.log_prob
+            total = total + site.log_prob if isinstance(total, Tensor) or total else site.log_prob
     if not isinstance(total, Tensor):
         raise InputProblem(f"program `{model.name}` observes nothing and has no latent that the guide moves")
     scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
-    return run, total.expand(rows), [*proposal.scores, *scores]
+    return run, total if total.shape == (rows,) else total.expand(rows), [*proposal.scores, *scores]
 
 
 class ELBO(_Bound):
@@ -157,12 +168,14 @@ class ELBO(_Bound):
         generator: Generator | None = None,
     ) -> Tensor:
         """−ELBO, a scalar with a gradient."""
-        log_weights, score = self.log_weights(model, guide, x, observations, generator)
+        # of one particle there is nothing to lay out
+        weights = self._log_weights if self.num_particles == 1 else self.log_weights
+        log_weights, score = weights(model, guide, x, observations, generator)
         loss = -log_weights
         if score is not None:
             surrogate = score * self._centred(loss)
             loss = loss + surrogate - surrogate.detach()
-        return self._reduce(loss.mean(0), model)
+        return self._reduce(loss if self.num_particles == 1 else loss.mean(0), model)
 
 
 class IWAEBound(_Bound):

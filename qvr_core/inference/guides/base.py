@@ -64,18 +64,16 @@ class Proposal:
 
     def log_ratio(self, run: Execution) -> Tensor | float:
         """log p(latents) − log q(latents), (B,), after the run; what observed sites add is not in it."""
-        total: Tensor | float = 0.0
-        for term in self.terms:
-            total = total + term
+        terms: list[Tensor | float] = [*self.terms]
         for name in self.unconstrained:
             site = run.sites[name]
             assert site.log_prob is not None
-            total = total + site.log_prob
+            terms.append(site.log_prob)
             if site.log_jacobian is not None:
-                total = total + site.log_jacobian
-        for name in self.scored:
-            total = total + _value_density(run, name)
-        return total
+                terms.append(site.log_jacobian)
+        terms += [_value_density(run, name) for name in self.scored]
+        # not from a zero: each operation on a row's numbers costs a small network as much as one of its layers
+        return sum(terms[1:], terms[0]) if terms else 0.0
 
 
 def _value_density(run: Execution, name: str) -> Tensor:
@@ -212,7 +210,8 @@ class CoordinateGuide(Guide):
         inputs: Inputs | None = None,
     ) -> Proposal:
         """Latents block by block (`draw_block`), of (rows, …); blocks of noise become values as their sites run."""
-        self.gradient: Gradient = gradient
+        if gradient != self.gradient:  # setting an attribute of a module takes microseconds
+            self.gradient = gradient
         proposal = Proposal()
         by_site: dict[str, list[Coordinate]] = {}
         for block in self.blocks:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import struct
+import sys
 from dataclasses import dataclass
 
 from qvr_core.arrays.engine import TORCH, Tensor, arrays
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
+
+SIOCGIFADDR = 0x8915
+"""Linux' number of the question for an interface's address."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ def join(device: str) -> Team:
             arrays.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % arrays.cuda.device_count())
         else:
             _keep_apart(int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+            _talk_where_the_others_are()
         arrays.distributed.init_process_group("nccl" if gpus else "gloo")
     return Team(arrays.distributed.get_rank(), arrays.distributed.get_world_size())
 
@@ -58,6 +66,31 @@ def _keep_apart(place: int, processes: int) -> None:
     share = len(cores) // processes
     if share and len(cores) == os.cpu_count():
         os.sched_setaffinity(0, cores[place * share : (place + 1) * share])
+
+
+def _talk_where_the_others_are() -> None:
+    """gloo listens where the name of its machine leads, on many machines to 127.0.1.1, which no other one reaches: it
+    is told the interface that leads to the first process, unless the user has."""
+    if "GLOO_SOCKET_IFNAME" not in os.environ and sys.platform == "linux":
+        name = interface_towards(os.environ["MASTER_ADDR"], int(os.environ.get("MASTER_PORT", "0")))
+        if name is not None:
+            os.environ["GLOO_SOCKET_IFNAME"] = name
+
+
+def interface_towards(host: str, port: int) -> str | None:
+    """The network interface of this machine from which packets go to `host`; None where it is the machine alone, or
+    nobody knows.  Nothing is sent."""
+    import fcntl
+
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, port or 9))
+        own = probe.getsockname()[0]
+        for _, name in [] if own.startswith("127.") else socket.if_nameindex():
+            with contextlib.suppress(OSError):
+                found = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+                if socket.inet_ntoa(found[20:24]) == own:
+                    return name
+    return None
 
 
 def cannot_share(prepared: Prepared, rows: int, processes: int) -> Refused:

@@ -215,11 +215,17 @@ class SviFit:
         value = self.differentiate(self.step)
         norm = math.nan
         if math.isfinite(value):
-            norm = nn.utils.clip_grad_norm_(self.parameters, self.config.clip_gradient or math.inf).item()
+            norm = self._clipped()
         if math.isfinite(norm):
             self.optimizer.step()
         self.step += 1
         return value, norm
+
+    def _clipped(self) -> float:
+        """The norm of the gradient, which is clipped only where that is asked for."""
+        if self.config.clip_gradient is not None:
+            return nn.utils.clip_grad_norm_(self.parameters, self.config.clip_gradient).item()
+        return nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None]).item()
 
     def _compiled(self, step: int) -> CompiledSteps | None:
         """The compiled steps, where there are some, on the rows of a step."""

@@ -73,6 +73,7 @@ def in_training(layers: Iterable[ArrowModule], *, again: bool = False) -> Genera
     finally:
         for layer, was in before:
             layer.training = was
-        with arrays.no_grad():
-            for buffer, value in stored:
-                buffer.copy_(value)
+        if stored:
+            with arrays.no_grad():
+                for buffer, value in stored:
+                    buffer.copy_(value)

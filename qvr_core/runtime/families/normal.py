@@ -28,7 +28,7 @@ def normal_transform(noise: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
 
 def _normal_link(head: HeadPlan, raw: Tensor) -> Params:
     loc, scale = raw.chunk(2, dim=-1)
-    return loc, positive(scale) * head.scale
+    return loc, positive(scale) if head.scale == 1.0 else positive(scale) * head.scale
 
 
 def log_ndtri(log_p: Tensor) -> Tensor:

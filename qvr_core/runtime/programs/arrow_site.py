@@ -279,6 +279,8 @@ def innovations_of(
 ) -> Noise:
     """The innovations of an arrow on `x` by path, drawn where they are not given."""
     specs = [spec for spec in module.noise_specs(x) if not spec.final]
+    if not specs:
+        return {}
     given = given or {}
     if any(spec.base not in ("normal", "uniform") and spec.path not in given for spec in specs):
         drawn = module.draw(x, given, generator=generator, want_log_prob=False).noise

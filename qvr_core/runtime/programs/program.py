@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+Home = tuple[dict[str, Any], str]
+"""The table of a module's parameters, and the name there."""
+
+
 class _Parts:
     """What a program is made of, collected while its steps are compiled."""
 
@@ -116,6 +120,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         self.returned = [name for _, name in program.returns]
         self.has_density = program.density.kind not in ("none", "deterministic")
         self.drawn_weights = [step.name for step in self.steps if isinstance(step, FamilySite) and step.site.weights]
+        self._homes: tuple[Home | None, Home | None] | None = None
         self.lacking = undrawn(self.leaves, self.drawn_weights, made.used)
 
     # ------------------------------------------------------------ execution
@@ -187,9 +192,22 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
             raise where.misfit(f"whole numbers ({frame.rows},)", f"{str(value.dtype)[6:]} {tuple(value.shape)}")
         return value
 
+    def _first_parameters(self) -> tuple[Tensor | None, Tensor | None]:
+        """The first parameter, and the first of real numbers.  Where they stand is looked for once: a walk through the
+        modules takes as long as a layer."""
+        found = _there(self._homes)
+        if found is None:
+            tables = [vars(module)["_parameters"] for module in self.modules()]
+            own = [(table, name) for table in tables for name, value in table.items() if value is not None]
+            real = (home for home in own if home[0][home[1]].is_floating_point())
+            self._homes = next(iter(own), None), next(real, None)
+            found = _there(self._homes)
+            assert found is not None
+        return found
+
     def _device(self, value: object, request: Request) -> arrays.device | None:
         """Where literals must lie: with the parameters, else the input, the latents, the data; None for the CPU."""
-        like = next(self.parameters(), None)
+        like = self._first_parameters()[0]
         if like is None:
             given = (parts(value) if value is not None else (), request.unconstrained.values())  # pyright: ignore
             data = (request.observations.values(), self.data.values(), request.values.values())
@@ -199,7 +217,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
 
     def _precision(self, request: Request) -> arrays.dtype:
         """What literals and made tensors are of: as the parameters, else as the latents that are given."""
-        like = next((p for p in self.parameters() if p.is_floating_point()), None)
+        like = self._first_parameters()[1]
         if like is not None:
             return like.dtype
         noise = (made for site in request.noise.values() if not callable(site) for made in site.values())
@@ -399,6 +417,20 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
     def site_infos(self) -> dict[str, SiteInfo]:
         """What is known of every sample and observe site before anything has run."""
         return {name: site.info for name, site in self.sites.items()}
+
+
+def _there(homes: tuple[Home | None, Home | None] | None) -> tuple[Tensor | None, Tensor | None] | None:
+    """What stands there; None where one is gone, or nobody has looked yet."""
+    if homes is None:
+        return None
+    first, second = homes
+    if first is None:
+        return None, None
+    one = first[0].get(first[1])
+    if second is None or one is None:
+        return None if one is None else (one, None)
+    other = second[0].get(second[1])
+    return None if other is None else (one, other)
 
 
 def _has_density(site: ArrowSite | FamilySite) -> bool:

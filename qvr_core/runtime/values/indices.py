@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from qvr_core.arrays.engine import TORCH, Tensor, arrays
 from qvr_core.arrays.graph import current
 from qvr_core.runtime.values.errors import InputProblem
@@ -12,10 +15,15 @@ def recording() -> bool:
     return current() is not None or (TORCH and _torch_records())
 
 
-def _torch_records() -> bool:
+@cache
+def _proxy_mode() -> Callable[[], object]:
     from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-    return get_proxy_mode() is not None or arrays.compiler.is_compiling()
+    return get_proxy_mode
+
+
+def _torch_records() -> bool:
+    return _proxy_mode()() is not None or arrays.compiler.is_compiling()
 
 
 class IndexCheck:

@@ -199,7 +199,7 @@ def prepare(space: Space, value: object, where: Where) -> Value:
     if tensor.dim() == 0 or tensor.shape[-1] != sum(widths):
         raise where.misfit(f"{sum(widths)} columns ({describe(space)})", _dtype_and_shape(tensor))
     if all(not _block(factor).finite for factor in flat):
-        return _prepare_real(sum(widths), tensor, any(isinstance(f, Seq) for f in flat), where, describe(space))
+        return _prepare_real(sum(widths), tensor, any(isinstance(f, Seq) for f in flat), where, space)
     columns = arrays.split(tensor, widths, dim=-1)
     return join([_column(factor, column, where) for factor, column in zip(flat, columns, strict=True)])
 
@@ -236,7 +236,7 @@ def _prepare_factor(factor: Space, value: object, where: Where) -> Tensor:
     tensor = _as_tensor(value, where)
     block = _block(factor)
     if not block.finite:
-        return _prepare_real(block.size, tensor, block.sequence, where, describe(factor), _shape(factor))
+        return _prepare_real(block.size, tensor, block.sequence, where, factor, _shape(factor))
     rank = 2 if block.sequence else 1
     if tensor.dim() != rank or tensor.is_floating_point():
         axes = "(B, L)" if block.sequence else "(B,)"
@@ -255,7 +255,7 @@ def _prepare_factor(factor: Space, value: object, where: Where) -> Tensor:
 
 
 def _prepare_real(
-    size: int, tensor: Tensor, sequence: bool, where: Where, words: str, shape: tuple[int, ...] = ()
+    size: int, tensor: Tensor, sequence: bool, where: Where, space: Space, shape: tuple[int, ...] = ()
 ) -> Tensor:
     if not tensor.is_floating_point():
         tensor = tensor.to(precision())
@@ -266,7 +266,7 @@ def _prepare_real(
         tensor = tensor.unsqueeze(-1)
     if tensor.dim() != rank or tensor.shape[-1] != size:
         axes = f"(B, L, {size})" if sequence else f"(B, {size})"
-        raise where.misfit(f"float {axes} ({words})", _dtype_and_shape(tensor))
+        raise where.misfit(f"float {axes} ({describe(space)})", _dtype_and_shape(tensor))
     return tensor
 
 

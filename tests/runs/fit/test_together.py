@@ -234,10 +234,11 @@ def test_the_line_for_several_machines_in_the_docs_works(tmp_path: Path) -> None
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = line.replace("HOST:29500", f"127.0.0.1:{port}").replace("--batch-size 256", "--batch-size 32").split()
-    command = [sys.executable, "-m", "torch.distributed.run", *words[1:], "--steps", "5", "--json"]
+    line = line.replace("HOST", "127.0.0.1").replace("29500", str(port)).replace("--batch-size 256", "--batch-size 32")
     machines: list[subprocess.Popen[str]] = []
-    for name in ("first", "second"):
+    for rank, name in enumerate(("first", "second")):
+        words = line.replace("--node-rank 0", f"--node-rank {rank}").split()
+        command = [sys.executable, "-m", "torch.distributed.run", *words[1:], "--steps", "5", "--json"]
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.qvr").write_text(MODEL)
         (tmp_path / name / "book.txt").write_bytes(b"the quick brown fox jumps over the lazy dog; " * 100)
