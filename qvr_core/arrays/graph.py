@@ -25,7 +25,7 @@ POINTWISE = UNARY | BINARY | COMPARISONS | LOGICAL | frozenset(CASTS) | {"where"
 REDUCTIONS, STRUCTURAL, MATRICES = nodes("reduction"), nodes("structural"), nodes("matrix")
 OPERATIONS = POINTWISE | REDUCTIONS | STRUCTURAL | MATRICES | {"position", "constant", "turn", "loop", "until", "tied"}
 """`turn` is what one turn of a loop reads, of `recurrences`; `loop` is the loop; `until` and `tied` are of the
-module `until`."""
+module `while_loops`."""
 
 
 class Unsupported(Exception):
