@@ -26,7 +26,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_last,
 )
 from qvr_core.semantics.arithmetic.elements.bases import basis_of_process, check_basis
-from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, outer_type, own_rank
+from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, not_square, outer_type, own_rank
 from qvr_core.semantics.arithmetic.elements.pairs import PAIRS, eigen, of_one_name
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
@@ -232,6 +232,9 @@ def _shape(
             return solved(function.name, args, texts, where, ctx)
         case _ if function.name == "outer" and (product := outer_type(types[0], types[1])) is not None:
             return product
+        case _ if (problem := not_square(function.name, types[0])) is not None:
+            ctx.scope.report(FUNCTION_ARGUMENTS, problem, expr.args[0].span)
+            return ValueType(Unknown())
         case _ if (matrix := matrix_type(function.name, types[0])) is not None:
             return matrix
         case _:

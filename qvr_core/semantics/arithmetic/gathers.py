@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from qvr_core.semantics.arithmetic.alignment import align
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, from_axes, is_data, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.data_uses import check_uses
+from qvr_core.semantics.arithmetic.elements.real_indices import check_index
 from qvr_core.semantics.arithmetic.elements.sizes import with_sizes, without_sizes
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, words
 from qvr_core.semantics.arithmetic.indexing import gather, hidden_state
@@ -15,7 +16,7 @@ from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import ObjectEntry
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
-from qvr_core.semantics.types.model.expressions import Bound, Constant, Data, Expr, Index, ValueType
+from qvr_core.semantics.types.model.expressions import Constant, Data, Expr, Index, ValueType
 from qvr_core.semantics.types.program_codes import INDEX_MISMATCH, INDEX_NOT_INTEGER, UNKNOWN_LABEL
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Real, Seq, Unknown
 from qvr_core.semantics.types.subspace import fit
@@ -105,14 +106,6 @@ def _nameless(
     advice = "its elements are numbered from 0" if known else "declare over which set it runs"
     ctx.scope.report(UNKNOWN_LABEL, f"{message}: {advice}", tree.span)
     return Constant(type=ValueType(Unknown()), origin=ctx.scope.origin(tree.span), value=0)
-
-
-def check_index(index: Expr, tree: Arith, ctx: StepContext) -> None:
-    """A real-valued draw is no index."""
-    binding = ctx.find(index.name) if isinstance(index, Bound) else None
-    if binding is not None and binding.real_site:
-        message = f"{words(tree, 'the index')} is a real number, not an index; it is cut off to a whole number"
-        ctx.scope.report(INDEX_NOT_INTEGER, message, tree.span)
 
 
 def _type(expr: Gather, base: Expr, indices: tuple[Expr, ...], ctx: StepContext) -> ValueType:

@@ -10,6 +10,7 @@ from qvr_core.semantics.arithmetic.broadcasting import SCALAR, Axis, axes, from_
 from qvr_core.semantics.arithmetic.data_uses import check_uses
 from qvr_core.semantics.arithmetic.elements import neighbours
 from qvr_core.semantics.arithmetic.elements.index_fixes import declared_over, lookups
+from qvr_core.semantics.arithmetic.elements.real_indices import check_index
 from qvr_core.semantics.arithmetic.elementwise import Check, words
 from qvr_core.semantics.arithmetic.indices import Shift, elements_of, index_value, length, mentions, shift_of
 from qvr_core.semantics.scope.environment import Binding, Hidden, Running, StepContext
@@ -319,6 +320,7 @@ def _picks(axis: Axis, place: Place, expr: Gather, ctx: StepContext) -> bool:
             return False
         return True
     space = index.type.space
+    check_index(index, place.tree, ctx)
     declared = _declared_numbers(index, ctx)
     if declared is not None:
         remedy = f": declare it with `-> {name}`" if name else ""

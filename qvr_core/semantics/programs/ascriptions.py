@@ -138,7 +138,8 @@ def _value(drawn: TypedFamily, space: Named, place: Span, options: StepOptions, 
         ctx.scope.report(FAMILY_MISMATCH, problem.replace("the codomain", f"`{space.written}`"), place)
     elif drawn.family.event == 0:
         for argument in drawn.arguments:
-            _check_width(argument, space, inner, ctx)
+            if not _is_wider(argument, space, inner, options, ctx):
+                _check_width(argument, space, inner, ctx)
     elif drawn.size is not None and not isinstance(drawn.type.space, Unknown | None):
         wanted = inner.size if isinstance(inner, Constrained) else width(inner)
         _require_size(drawn, wanted, space, place, ctx)
@@ -199,6 +200,28 @@ def _besides(argument: FamilyArgument, plates: list[Axis]) -> bool:
     shape = axes(argument.value.type) or []
     names = [name for _, name in shape[: max(0, len(shape) - argument.parameter.rank)]]
     return any(name not in [plate for _, plate in plates] for name in names)
+
+
+def _is_wider(argument: FamilyArgument, space: Named, inner: Space, options: StepOptions, ctx: StepContext) -> bool:
+    """Report an argument with more axes than a vector: one for each of several, for which the step has no index."""
+    shape = axes(argument.value.type) or []
+    own = len(inner.shape) if isinstance(inner, Real) else 1
+    plates = set[str | None]() if options.iid_over is None else plate_names(options.iid_over)
+    front = shape[: max(0, len(shape) - own)]
+    picked = options.via is not None or options.at is not None
+    if (
+        width(inner) == 1
+        or picked
+        or argument.parameter.rank
+        or all(name is not None and name in plates for _, name in front)
+    ):
+        return False
+    over = " * ".join(name or f"{_number(size or 0)} rows" for size, name in front)
+    message = (
+        f"{words(argument.tree, 'the argument')} has one for each of {over}, and the draw is one `{space.written}`"
+    )
+    ctx.scope.report(ASCRIPTION_MISMATCH, message, argument.tree.span)
+    return True
 
 
 def _check_width(argument: FamilyArgument, space: Named, inner: Space, ctx: StepContext) -> None:

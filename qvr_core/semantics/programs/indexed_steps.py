@@ -13,6 +13,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     is_data,
     with_axes,
 )
+from qvr_core.semantics.arithmetic.elements.real_indices import is_real
 from qvr_core.semantics.arithmetic.indices import Lag, beginning, lags, lags_by_name, mentions, running
 from qvr_core.semantics.arithmetic.labels import only_as_label
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
@@ -132,7 +133,9 @@ def indexed_let(step: LetStep, ctx: StepContext) -> tuple[LetModel, Bindings]:
     for name, value, lies, one in zip(names, values, ranges, begun, strict=True):
         kind = outside(value.type, along)
         origin, reaches = ctx.scope.origin(name.span), frozenset(ctx.reaches)
-        bindings.append((name.text, Binding("let", kind, named(kind), origin, reaches, range=lies, begun=one)))
+        real = is_real(value, ctx)
+        bound = Binding("let", kind, named(kind), origin, reaches, real_site=real, range=lies, begun=one)
+        bindings.append((name.text, bound))
     origin = ctx.scope.origin(step.pattern.span)
     let = LetModel(names=tuple(name.text for name in names), value=values[0], origin=origin, indexed=model)
     return let, bindings
@@ -170,7 +173,9 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     space = None if step.space is None else check_object_expr(step.space, ctx.scope)
     family = family_on(family, space)
     place = None if step.space is None else step.space.span
-    own = {name.text} if not only_as_label(name.text, trees, ctx) else set[str]()
+    above = ctx.bindings.get(name.text)
+    twice = above is not None and above.kind not in ("data", "let")  # told where names are bound
+    own = set[str]() if twice or only_as_label(name.text, trees, ctx) else {name.text}
     started = step.start is not None
     circle = reads_itself(trees, own, step.binders, next(iter(behind), None), ctx, started=started)
     if behind and _unread(name, family, space, step, ctx):
@@ -181,9 +186,10 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     with running(step.binders, behind, ctx) as indices:
         along = along_of(indices)
         options = read_step_options(kind, step.options, ctx)
-        for option in (options.via, options.at):
+        for key, option in (("via", options.via), ("at", options.at)):
             if option is not None:
-                ctx.scope.report(STEP_OPTION, "an index looks this up: `x[group[i]]` in place of `via=`", option.origin)
+                message = f"an index looks this up: `x[group[i]]` in place of `{key}=`"
+                ctx.scope.report(STEP_OPTION, message, option.origin)
         if circle:
             ctx.locals[name.text] = unknown_binding(name, ctx)
         elif along.chain is not None:

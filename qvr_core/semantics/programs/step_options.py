@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
-from qvr_core.semantics.arithmetic.gathers import check_index
+from qvr_core.semantics.arithmetic.elements.real_indices import check_index
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import removal
 from qvr_core.semantics.language.families import FAMILIES
@@ -143,6 +143,9 @@ def check_noncentred(options: Options | None, chosen: Option | None, family: Fam
     """Whether a site is moved by its standardised value; reports where it cannot be."""
     if chosen is None or options is None:
         return False
+    place = ctx.scope.origin(chosen.key.span)
+    if any(one.code is STEP_OPTION and one.place == place for one in ctx.scope.diagnostics):
+        return False  # reported: the draw has bounds
     if family is None:
         problem = "a draw from an arrow is moved by the arrow's own noise already; `noncentred` is for a family"
     elif ctx.scope.lookup(family.name) is not None and not family.noncentred:
@@ -157,7 +160,7 @@ def check_noncentred(options: Options | None, chosen: Option | None, family: Fam
         problem = "what is drawn inside `marginalize` cannot be non-centred: draw it above the block"
     else:
         return True
-    ctx.scope.report(STEP_OPTION, problem, chosen.key.span, fixes=(removal(options, chosen, ctx.scope),))
+    ctx.scope.report(STEP_OPTION, problem, place, fixes=(removal(options, chosen, ctx.scope),))
     return False
 
 

@@ -38,7 +38,7 @@ class Binding:
     parts: tuple[ValueType, ...] = ()
     function: Lambda | None = None
     real_site: bool = False
-    """True for a draw of a continuous family: no index."""
+    """True for a draw of a continuous family, and for a let computed of one: no index."""
     family: str | None = None
     """The family that a `sample` step draws the whole value from."""
     constant: int | float | None = None

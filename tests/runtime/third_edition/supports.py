@@ -57,6 +57,12 @@ def summing_to_zero(size: int) -> Draw:
     return lambda random: linalg.null_space(np.ones((1, size))) @ random.normal(size=size - 1)
 
 
+def _factor(random: np.random.Generator) -> Any:
+    """Of a correlation matrix: its rows have length 1."""
+    r = random.uniform(-0.9, 0.9)
+    return np.array([[1.0, 0.0], [r, np.sqrt(1.0 - r**2)]])
+
+
 def normal(y: Any, loc: Any, scale: Any = 1.0) -> Any:
     return st.norm.logpdf(y, loc, scale)
 
@@ -81,6 +87,16 @@ SUPPORTS = {
     "flat ordered, without k!": Sentence(
         "sample s : Ordered 3 <- Flat()\n" + SEEN + "Normal(s[0], 1.0)",
         {"s": ascending(3)}, {"y": Y}, lambda v: [normal(Y, v["s"][0])],
+    ),
+    "flat between bounds": Sentence(
+        "sample s : Real 1 [low=0.0, high=2.0] <- Flat()\n" + SEEN + "Normal(0.0, s)",
+        {"s": unit()}, {"y": Y}, lambda v: [normal(Y, 0.0, v["s"])],
+    ),
+    "flat on Cholesky factors": Sentence(
+        "sample L : CholeskyFactor 2 <- Flat()\nsample w : Real 2 <- MultivariateNormal([0.0, 0.0], L)\n"
+        + SEEN + "Normal(w[1], 1.0)",
+        {"L": _factor, "w": real(2)}, {"y": Y},
+        lambda v: [st.multivariate_normal.logpdf(v["w"], [0.0, 0.0], v["L"] @ v["L"].T), normal(Y, v["w"][1])],
     ),
     "flat as the from of a chain": Sentence(
         "sample h[t : Time] <- Normal(h[t - 1], 1.0) from Flat()\nobserve y[t : Time] <- Normal(h[t], 1.0)",
@@ -130,6 +146,14 @@ SUPPORTS = {
         {"r": positive()}, {"n": [1, 2, 2, 4]},
         lambda v: [-v["r"], st.poisson.logpmf([1, 2, 2, 4], v["r"]) - st.poisson.logsf(0, v["r"])],
     ),
+    "counts between real bounds": Sentence(
+        "sample r <- Exponential(1.0)\nobserve n[i : Row] : Real 1 [low=1.0, high=4.0] <- Poisson(r)",
+        {"r": positive()}, {"n": [1, 2, 2, 4]},
+        lambda v: [
+            -v["r"], st.poisson.logpmf([1, 2, 2, 4], v["r"]),
+            -4.0 * np.log(st.poisson.cdf(4, v["r"]) - st.poisson.cdf(0, v["r"])),
+        ],
+    ),
     "counts without bounds": Sentence(
         "sample r <- Exponential(1.0)\nobserve n[i : Row] : Nat <- Poisson(r)",
         {"r": positive()}, {"n": [1, 2, 0, 4]}, lambda v: [-v["r"], st.poisson.logpmf([1, 2, 0, 4], v["r"])],
@@ -158,6 +182,29 @@ SUPPORTS = {
     "arguments by place": Sentence(
         "sample s : Ordered 2 <- Normal([3.0, 10.0], 1.0)\n" + SEEN + "Normal(s[1], 1.0)",
         {"s": ascending(2)}, {"y": Y}, lambda v: [normal(v["s"], [3.0, 10.0]), normal(Y, v["s"][1])],
+    ),
+    "the same argument for each place": Sentence(
+        "sample s : Ordered 2 <- Normal([3.0, 3.0], 1.0)\n" + SEEN + "Normal(s[1], 1.0)",
+        {"s": ascending(2)}, {"y": Y}, lambda v: [normal(v["s"], 3.0), normal(Y, v["s"][1])],
+    ),
+    "an index is no place": Sentence(
+        "sample b[g : G] <- Normal(0.0, 1.0)\nsample s[g : G] : Ordered 2 <- Normal(b[g], 1.0)\n"
+        + SEEN + "Normal(s[0, 1] - s[1, 0], 1.0)",
+        {"b": real(2), "s": lambda random: np.sort(random.normal(size=(2, 2)))}, {"y": Y},
+        lambda v: [
+            normal(v["b"], 0.0), 2.0 * np.log(2.0), normal(v["s"], v["b"][:, None]),
+            normal(Y, v["s"][0, 1] - v["s"][1, 0]),
+        ],
+    ),
+    "summing to zero in each group": Sentence(
+        "sample t[g : G] <- HalfNormal(1.0)\n"
+        "sample u[g : G, i : Row] <- Normal(0.0, t[g]) [sum_to_zero, noncentred]\n"
+        + SEEN + "Normal(u[0, i] - u[1, i], 1.0)",
+        {"t": positive(2), "u": lambda random: np.stack([summing_to_zero(4)(random) for _ in range(2)])}, {"y": Y},
+        lambda v: [
+            st.halfnorm.logpdf(v["t"]), normal(v["u"] @ linalg.null_space(np.ones((1, 4))), 0.0, v["t"][:, None]),
+            normal(Y, v["u"][0] - v["u"][1]),
+        ],
     ),
     "summing to zero": Sentence(
         "sample t <- HalfNormal(1.0)\nsample u[i : Row] <- Normal(0.0, t) [sum_to_zero]\n" + SEEN + "Normal(u[i], 1.0)",

@@ -1,7 +1,7 @@
 """A program for each sentence of the language's third edition: its density by scipy at five points, and
 as machine code.
 
-The wrong variant of each stands in tests/spec, beside the feature.
+Each has a wrong variant, whose error stands at the token.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from scipy.interpolate import BSpline
 
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel, Predictive
+from qvr_core.semantics.types.diagnostics import Severity
 from tests.runtime.third_edition.data_outcomes import COUNTS, DATA_OUTCOMES
+from tests.runtime.third_edition.families_and_equations import EQUATIONS, FAMILIES
 from tests.runtime.third_edition.nested import NESTED
 from tests.runtime.third_edition.supports import (
     GROUP,
@@ -38,6 +40,8 @@ from tests.runtime.third_edition.supports import (
     total,
     unit,
 )
+from tests.runtime.third_edition.wrong_variants import VARIANTS
+from tests.standalone import standalone
 
 RATE = """def rate(t, z, theta) = [theta[0] * z[hare] - theta[1] * z[hare] * z[lynx],
     -theta[2] * z[lynx] + theta[3] * z[hare] * z[lynx]]
@@ -277,18 +281,38 @@ def _vectors() -> Any:
     return vectors * np.sign(vectors[np.abs(vectors).argmax(0), [0, 1]])
 
 
-SENTENCES = {**SUPPORTS, **OUTCOMES, **DATA_OUTCOMES, **COUNTS, **NESTED, **ROWS, **FUNCTIONS}
+SENTENCES = {
+    **SUPPORTS, **OUTCOMES, **DATA_OUTCOMES, **COUNTS, **NESTED, **ROWS, **FUNCTIONS, **EQUATIONS, **FAMILIES,
+}  # fmt: skip
 PLAIN = {"eigh"}
 """What has no loops: such a program runs step by step, and says so."""
-EXACT = dict.fromkeys(SENTENCES, 1e-9) | {"solve": 1e-6}
+EXACT = dict.fromkeys(SENTENCES, 1e-9) | {"solve": 1e-6, "labels in an equation": 1e-7, "a stiff method": 1e-7}
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 
-def program(sentence: Sentence) -> Any:
+def source(sentence: Sentence) -> str:
     lines = "".join(f"    {line}\n" for line in sentence.lines.splitlines())
     head = f"{HEAD}{sentence.declared}program p : One -> One\n"
-    return dsl.loads(f"{head}{lines}    return {next(iter(sentence.latents))}\nexport p\n").morphism
+    return f"{head}{lines}    return {next(iter(sentence.latents))}\nexport p\n"
+
+
+def program(sentence: Sentence) -> Any:
+    return dsl.loads(source(sentence)).morphism
+
+
+def errors(text: str) -> list[tuple[str, int, str]]:
+    """Code, line and token of all errors."""
+    found = [one for one in standalone(text).diagnostics() if one.code.severity is Severity.ERROR]
+    lines = text.splitlines()
+    return [
+        (
+            one.code.name,
+            one.range.start.line,
+            lines[one.range.start.line][one.range.start.column : one.range.end.column],
+        )
+        for one in found
+    ]
 
 
 def tensors(values: Values) -> dict[str, torch.Tensor]:
@@ -304,6 +328,17 @@ def test_the_density_is_the_one_by_hand(name: str) -> None:
         point = {latent: drawn(random) for latent, drawn in sentence.latents.items()}
         found = model.log_joint(None, tensors({**point, **sentence.data})).sum().item()
         assert found == pytest.approx(total(*sentence.density(point)), rel=EXACT[name], abs=EXACT[name]), seed
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_one_mistake_is_one_error_at_its_token(name: str) -> None:
+    right, made = source(SENTENCES[name]), VARIANTS[name]
+    assert errors(right) == []
+    assert right.count(made.right) == 1
+    marked = right.replace(made.right, made.wrong)
+    before, rest = marked.split("‹")
+    token, after = rest.split("›")
+    assert errors(before + token + after) == [(made.code, before.count("\n"), token)]
 
 
 @pytest.mark.parametrize("name", [name for name in SENTENCES if name not in PLAIN])

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from qvr_core.semantics.arithmetic.broadcasting import Axis, Clash, axes, broadcast, from_axes, is_data, with_axes
 from qvr_core.semantics.types.axes import indexed
 from qvr_core.semantics.types.model.expressions import ValueType
-from qvr_core.semantics.types.spaces import REAL_LINE
+from qvr_core.semantics.types.spaces import REAL_LINE, Unknown
 
 Shape = list[Axis]
+
+_SQUARE = frozenset({"cholesky", "inverse", "matrix_exp", "det", "logdet", "eigh"})
 
 
 def _same(shape: Shape, own: int) -> Shape | None:
@@ -39,6 +41,24 @@ _RULES: Mapping[str, Callable[[Shape, int], Shape | None]] = {
     "diag_embed": _embedded,
     "diag": _diagonal,
 }
+
+
+def not_square(name: str, kind: ValueType) -> str | None:
+    """What is wrong with the argument of a function of square matrices; None where nothing is, or nobody knows."""
+    shape = None if is_data(kind) or isinstance(kind.space, Unknown) else axes(kind)
+    if name not in _SQUARE or shape is None:
+        return None
+    own = [axis for axis in shape if not indexed(axis[1] or "")]
+    if len(own) < 2:
+        return f"`{name}` wants a matrix, and this is {'one number' if not own else 'a vector'}"
+    (rows, set_of_rows), (columns, set_of_columns) = own[-2:]
+    if None not in (set_of_rows, set_of_columns) and set_of_rows != set_of_columns:
+        this = f"is over {set_of_rows} and {set_of_columns}"
+    elif isinstance(rows, int) and isinstance(columns, int) and int(rows) != int(columns):
+        this = f"has {int(rows)} rows and {int(columns)} columns"
+    else:
+        return None
+    return f"`{name}` wants {'a symmetric' if name == 'eigh' else 'a square'} matrix, and this {this}"
 
 
 def own_rank(shape: Sequence[Axis]) -> int:

@@ -15,6 +15,7 @@ from qvr_core.semantics.types.program_codes import OUT_OF_RANGE
 from qvr_core.semantics.types.spaces import REAL_LINE, Dim
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, Binary, Gather, Literal, ParenArith, Variable
+from qvr_core.syntax.tree.steps import ObserveStep
 from qvr_core.syntax.tree_to_text import to_text
 from qvr_core.syntax.walk import walk
 
@@ -32,12 +33,17 @@ def neighbour(tree: Arith, base: Expr | None, ctx: StepContext) -> Neighbour | N
     value, where a reduction runs over the index."""
     found = _moved(tree)
     one = None if found is None else ctx.indices.get(found[0])
-    if base is None or one is None or found is None or not found[1] or one.lag:
+    if base is None or one is None or found is None or not found[1] or one.lag or _is_made(base, ctx):
         return None
     data = isinstance(base, Data) or (
         isinstance(base, Bound) and base.name in ctx.bindings and ctx.bindings[base.name].kind == "data"
     )
     return Neighbour(one, found[1]) if (data if found[1] > 0 else one.name in ctx.reducing) else None
+
+
+def _is_made(base: Expr, ctx: StepContext) -> bool:
+    """Whether the step draws the name: its later elements are none that an element may read."""
+    return isinstance(base, Data) and isinstance(ctx.tree, ObserveStep) and base.name == ctx.tree.name.text
 
 
 def _moved(tree: Arith) -> tuple[str, int] | None:

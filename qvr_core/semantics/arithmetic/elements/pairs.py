@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, data_like, from_axes
+from qvr_core.semantics.arithmetic.elements.matrices import not_square
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.model.expressions import Builtin, Expr, ValueType
 from qvr_core.semantics.types.program_codes import FUNCTION_ARGUMENTS
@@ -45,19 +46,10 @@ def eigen(expr: ArithCall, value: Expr, ctx: StepContext) -> tuple[Expr, Expr] |
             for name in ("eigh", "eigenvectors")
         )
         return pair[0], pair[1]
-    if len(found) < 2:
-        what = "one number" if not found else "a vector"
-        message = f"`eigh` wants a matrix, and this is {what}"
-        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)
+    if (problem := not_square("eigh", value.type)) is not None:
+        ctx.scope.report(FUNCTION_ARGUMENTS, problem, expr.args[0].span)
         return None
-    *front, (rows, set_of_rows), (columns, set_of_columns) = found
-    apart = None not in (set_of_rows, set_of_columns) and set_of_rows != set_of_columns
-    if apart or (isinstance(rows, int) and isinstance(columns, int) and int(rows) != int(columns)):
-        sides = [name or str(size) for size, name in found[-2:]]
-        this = f"is over {sides[0]} and {sides[1]}" if apart else f"has {sides[0]} rows and {sides[1]} columns"
-        message = f"`eigh` wants a symmetric matrix, and this {this}"
-        ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)
-        return None
+    *front, (rows, _), _ = found
     fresh: Axis = (rows, None)
     shapes = {"eigh": [*front, fresh], "eigenvectors": [*front, found[-2], fresh]}
     made = [

@@ -84,6 +84,8 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
         return wrong("`at` runs over no set that an index of this step runs over", keyed["at"].value.span)
     values = [check_arith(tree, ctx) for tree in (*given[1:], keyed["start"].value)]
     for value, tree in zip(values, (*given[1:], keyed["start"].value), strict=True):
+        if isinstance(value.type.space, Unknown):
+            return None  # reported
         if axes(value.type) is None:
             return wrong("nothing says what this runs over: declare it, `data … : …`", tree.span)
     used = {name for value in values for _, name in axes(value.type) or [] if name is not None and indexed(name)}

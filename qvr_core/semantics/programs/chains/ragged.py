@@ -14,7 +14,7 @@ from qvr_core.semantics.types.model.expressions import Constant, Data, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, STEP_OPTION
 from qvr_core.syntax.tree.names import Name
 
-_BESIDE = ("via", "at", "missing")
+_BESIDE = ("missing",)
 
 
 def no_lengths(name: str, options: StepOptions, ctx: StepContext) -> None:
