@@ -12,6 +12,7 @@ from qvr_core.runtime.programs.chains import equations
 from qvr_core.runtime.programs.deduction import ComposedDeduction
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.functions import function
+from qvr_core.runtime.programs.shared_values import Shared, places
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.cells import Cell, align, as_argument, as_one
 from qvr_core.runtime.values.errors import InputProblem
@@ -61,7 +62,21 @@ class Parts(Protocol):
 
 
 def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
-    """A closure that computes `expr` on a frame."""
+    """A closure that computes `expr` on a frame; what stands in it at several places is computed once."""
+    if isinstance(parts, Shared):
+        return parts.closure(expr)
+    found = places(expr)
+    if max(found.values(), default=0) < 2:
+        return _compiled(expr, parts)
+    return Shared(parts, found, _compiled).whole(expr)
+
+
+def _own(parts: Parts) -> Parts:
+    """The parts for a body that runs on frames of its own."""
+    return parts.parts if isinstance(parts, Shared) else parts
+
+
+def _compiled(expr: Expr, parts: Parts) -> Evaluate:
     match expr:
         case Constant(value=value):
             return _literal(value)
@@ -104,12 +119,12 @@ def compile_expr(expr: Expr, parts: Parts) -> Evaluate:
             items = [compile_expr(entry, parts) for entry in entries]
             return lambda frame: stack([item(frame) for item in items])
         case Function(parameter=parameter, body=body):
-            return _lambda(parameter, compile_expr(body, parts))
+            return _lambda(parameter, compile_expr(body, _own(parts)))
         case FactorTable():
             return _factor(expr, parts)
         case Solve(rate=rate):
             given = [compile_expr(value, parts) for value in (expr.initial, *expr.arguments, expr.start, expr.at)]
-            return equations.solution(expr, compile_expr(rate, parts), given)
+            return equations.solution(expr, compile_expr(rate, _own(parts)), given)
         case DeductionRef(name=name):
             deduction = Cell(parts.deduction(name), False)
             return lambda frame: deduction
@@ -349,7 +364,8 @@ def _lambda(parameter: str, body: Evaluate) -> Evaluate:
     return make
 
 
-def _factor(expr: FactorTable, parts: Parts) -> Evaluate:
+def _factor(expr: FactorTable, shared: Parts) -> Evaluate:
+    parts = _own(shared)
     if expr.body is None:
         cases = [compile_expr(value, parts) for _, value in sorted(expr.cases, key=lambda case: case[0])]
         return lambda frame: stack([case(frame) for case in cases])

@@ -13,7 +13,7 @@ from qvr_core.semantics.language.equations import CALL, CONTROL, METHODS, NEEDED
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.chains.along import Along, laid_out
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.scope.scope import FunctionEntry
+from qvr_core.semantics.scope.scope import DamagedEntry, FunctionEntry
 from qvr_core.semantics.types.axes import indexed, set_of
 from qvr_core.semantics.types.model.expressions import Bound, Expr, Solve, ValueType
 from qvr_core.semantics.types.program_codes import DIFFERENTIAL_EQUATION
@@ -59,6 +59,8 @@ def _checked(call: ArithCall, along: Along, ctx: StepContext) -> Expr | None:
         return wrong(f"`solve` is called as `{CALL}`", call.func.span)
     function = given[0]
     entry = ctx.scope.lookup(function.name.text) if isinstance(function, Variable) else None
+    if isinstance(entry, DamagedEntry):
+        return None  # reported: at its declaration
     if not isinstance(function, Variable) or not isinstance(entry, FunctionEntry):
         return wrong("the derivative is a function of the file: `def f(t, z, …) = …`", function.span)
     options = _options(keyed, ctx)
