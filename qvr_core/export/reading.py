@@ -13,14 +13,16 @@ from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
+from qvr_core.lowered.declared_families import family_of_file, is_of_numbers
 from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.gates import gated_name
 from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.families.narrowed import has_places, own_ends
-from qvr_core.semantics.types.chain_starts import values_of
+from qvr_core.semantics.types.chain_starts import draws_of, values_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.hidden_counts import counted, is_counts
 from qvr_core.semantics.types.model.expressions import (
@@ -267,8 +269,8 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
         beside |= {"with missing cells": site.missing is not None, "that is predicted": predicted, "as a draw": latent}
         if more := next((words for words, there in beside.items() if there), None):
             raise no(f"a gate {more}")
-    if site.draw.declared:
-        raise no("a family that the file declares")
+    if (what := _not_of_file(site)) is not None:
+        raise no(what)
     space = site.bound[0][1].space
     ordered = space if isinstance(space, Constrained) and space.kind == "Ordered" else None
     ends = [value for key, value in site.draw.args if key in (LOWEST.name, HIGHEST.name)]
@@ -300,6 +302,22 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
         raise no("a chain that starts from values")
     if site.missing is not None and site.missing.how != "impute":
         raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
+
+
+def _not_of_file(site: Site) -> str | None:
+    """What cannot be said of a family that the file declares."""
+    assert isinstance(site.draw, FamilyDraw)
+    for draw in (site.draw, *draws_of(None if site.chain is None else site.chain.start)):
+        if not draw.declared:
+            continue
+        family = family_of_file(draw)
+        if family is None:
+            return "a family that the file declares, within another,"
+        if site.limits:
+            return "censoring and truncation of a family that the file declares"
+        if not is_of_numbers(family):
+            return "a family of vectors or of codes that the file declares"
+    return None
 
 
 def _data(program: Program, model: Model) -> Iterator[DataArray]:
@@ -338,7 +356,7 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
 def _kind(space: Space, numbers: str, site: Site | None) -> str:
     if numbers in ("bool", "count"):
         return numbers
-    family = FAMILIES[site.draw.family] if site is not None and isinstance(site.draw, FamilyDraw) else None
+    family = facts_of_draw(site.draw) if site is not None and isinstance(site.draw, FamilyDraw) else None
     if family is not None and family.discrete:
         if family.support.kind == "count":
             return "count"

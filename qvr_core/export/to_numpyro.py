@@ -34,7 +34,7 @@ def numpyro_model(reading: Reading) -> Exported:
     head = docstring([*about(reading, "numpyro"), *(["", *notes] if notes else [])])
     data = ["", "Data by name:", "", *data_lines(reading, steps.expressions, names)] if reading.data else []
     later = ["", "With `predict`, what the program predicts is drawn as well."] if steps.predicts else []
-    uses_jax = any("jax." in line for line in [*body, *NUMPYRO.helpers.values()])
+    uses_jax = any("jax." in line for line in [*body, *steps.densities.families.lines, *NUMPYRO.helpers.values()])
     reparam = []
     if steps.centred:
         config = ", ".join(f'"{name}": LocScaleReparam(0)' for name in steps.centred)
@@ -53,6 +53,7 @@ def numpyro_model(reading: Reading) -> Exported:
         *(["from numpyro.infer.reparam import LocScaleReparam"] if steps.centred else []),
         "", "numpyro.enable_x64()", "", "",
         *helpers(steps.expressions.used, NUMPYRO.helpers),
+        *steps.densities.families.lines,
         "def read_data(path):",
         *docstring(["The data of a file that `qvr export --data` wrote."], 4),
         "    with open(path) as file:",

@@ -55,6 +55,7 @@ def pymc_model(reading: Reading) -> Exported:
         'pytensor.config.cast_policy = "numpy+floatX"',
         "", "",
         *helpers(steps.expressions.used, PYMC.helpers),
+        *steps.densities.families.lines,
         "def read_data(path):",
         *docstring(["The data of a file that `qvr export --data` wrote."], 4),
         "    with open(path) as file:",

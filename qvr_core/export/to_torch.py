@@ -34,6 +34,7 @@ def torch_module(reading: Reading) -> Exported:
         *head, "", "import json", "", "import torch", "from torch import distributions as dist", "from torch import nn",
         "", "torch.set_default_dtype(torch.float64)", "", "",
         *helpers(steps.expressions.used, TORCH.helpers),
+        *steps.densities.families.lines,
         "def read_data(path):",
         *docstring(["The data of a file that `qvr export --data` wrote."], 4),
         "    with open(path) as file:",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Ascription, Site
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Product, Real, Space
@@ -51,7 +51,7 @@ def plate_axes(site: Site) -> tuple[Axis, ...]:
 
 def entry_axes(site: Site) -> tuple[Axis, ...]:
     """The axes of one element where its entries are drawn one by one: numbers whose value is a vector."""
-    family = FAMILIES.get(site.draw.family) if isinstance(site.draw, FamilyDraw) else None
+    family = facts_of_draw(site.draw) if isinstance(site.draw, FamilyDraw) else None
     return tuple(Axis("", size) for size in event_dims(site)) if family is not None and not family.event else ()
 
 

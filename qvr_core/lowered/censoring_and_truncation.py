@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.tails import Tails, call, number, tails
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.model.expressions import Constant, Expr
 
 
@@ -48,7 +48,7 @@ class _NoTails(Exception):
 def _limited(factor: Factor) -> Limited:
     given = dict(factor.limits)
     value = factor.value
-    support = FAMILIES[factor.draw.family].support
+    support = facts_of_draw(factor.draw).support
     low = _bound(given.get("truncate_lower"), lambda end: support.low is not None and end <= support.low)
     high = _bound(given.get("truncate_upper"), lambda end: support.high is not None and end >= support.high)
     cases: list[Case] = []
@@ -76,7 +76,7 @@ def _bound(bound: Expr | None, idle: Callable[[float], bool]) -> Expr | None:
 
 def _below(factor: Factor, value: Expr) -> Expr:
     """The open end below which nothing of T ≥ value lies."""
-    if not FAMILIES[factor.draw.family].discrete:
+    if not facts_of_draw(factor.draw).discrete:
         return value
     if isinstance(value, Constant) and not isinstance(value.value, str):
         return number(-(-value.value // 1) - 1.0, value)

@@ -47,6 +47,8 @@ def tails(draw: FamilyDraw, x: Expr) -> Tails | None:
     if isinstance(x, Constant) and x.value == 0 and draw.family in _AT_ZERO:
         none = _AT_ZERO[draw.family](given)
         return None if none is None else Tails(none, call("log1mexp", none))
+    if draw.declared:
+        return None
     for parameter in FAMILIES[draw.family].parameters:
         if parameter.name not in given and parameter.default is not None:
             given[parameter.name] = number(parameter.default, x)

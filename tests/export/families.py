@@ -240,7 +240,37 @@ program gates : Row -> Row
         observe w[i : Row] <- Hurdle(0.25, Poisson(exp(m) + z[i]))
     return m
 """
+DECLARED = """object Row : FinSet 4
+object State : FinSet 2
+family Bell(loc, scale : Real 1 [low=0.0] = 1.0) : Real 1
+    let spread = 2.0 * scale^2
+    density(x) = -(x - loc)^2 / spread - log(scale) - log(2.5066282746310002)
+    standard(z) = loc + scale * z
+family Gap(rate : Real 1 [low=0.0]) : Real 1 [low=0.0]
+    density(t) = where(t > rate, log(rate) - rate * t, log(rate) - t * rate)
+family Counts(mean : Real 1 [low=0.0]) : Nat
+    density(n) = n * log(mean) - mean - lgamma(n + 1)
+family SkewNormal(middle) : Real 1
+    density(y) = -0.5 * (y - middle)^2 - 0.9189385332046727 + log(2.0) + log_ndtr(2.0 * (y - middle))
+family Wide(low, high) : Real 1
+    density(x) = -log(high - low)
+program declared : Row -> Row
+    data g : Row -> State
+    data y, late, q : Row
+    data k : Row -> Nat
+    sample m <- Bell(0.0, scale=2.0)
+    sample s <- Gap(1.5)
+    sample b[j : State] <- Bell(m, s) [noncentred]
+    sample h[t : Row] <- Bell(0.5 * h[t - 1]) from Bell(m, 3.0)
+    sample w[i : Row] <- Wide(-9.0, m + 9.0)
+    observe y[i : Row] <- Bell(b[g[i]] + h[i] + w[i], s) [weight=late]
+    observe k[i : Row] <- Counts(exp(b[g[i]]))
+    marginalize z[i : Row] : State <- Categorical([0.3, 0.7])
+        observe q[i : Row] <- SkewNormal(m + z[i])
+    return m
+"""
 CASES = (
+    "declared",
     "families",
     "gates",
     "others",
@@ -305,6 +335,9 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         seen = {"y": [0.2, 3.5, 0.3, 0.9], "x": [0.3, 0.25, 1.4, 2.2], "late": [0.0, 1.0, 0.0, 0.0]}
         counts = {"n": [1, 2, 1, 4], "k": [3, 1, 2, 1], "l": [1, 1, 5, 2]}
         write_case(folder, "narrowed", target, NARROWED, {**seen, **counts}, inside)
+        own = {"m": 0.4, "s": 1.2, "b": [0.3, -0.8], "h": [0.1, 0.6, -0.2, 0.9], "w": [0.2, -1.0, 0.5, 0.0]}
+        outcomes = {"g": [1, 0, 1, 1], "late": [0.5, 1.0, 2.0, 1.0], "q": [0.2, -0.6, 1.4, 0.3], "k": [0, 2, 1, 4]}
+        write_case(folder, "declared", target, DECLARED, {"y": numbers["y"], **outcomes}, own)
         gated = {name: [0, 2, at, 1 + at] for at, name in enumerate(("n", "k", "l", "o", "p", "q", "r", "w"))}
         above = {"u": [1, 2, 1, 5], "v": [3, 1, 2, 1]}
         write_case(folder, "gates", target, GATES, {"x": [0.4, -0.6, 1.2, 0.9], **above, **gated}, {"m": 0.35})

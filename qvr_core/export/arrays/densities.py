@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from qvr_core.export.arrays.expressions import Expressions, is_constant, is_truth, rank
+from qvr_core.export.arrays.family_functions import FamilyFunctions
 from qvr_core.export.refusals import Refused, no_gate, no_tails
 from qvr_core.lowered.axes import event_dims
 from qvr_core.lowered.censoring_and_truncation import limited
+from qvr_core.lowered.declared_families import family_of_file, given
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.gates import gated, is_gated
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
-from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw
 from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained
 
@@ -21,10 +23,11 @@ class Densities:
     def __init__(self, expressions: Expressions) -> None:
         self.expressions = expressions
         self.dialect = expressions.dialect
+        self.families = FamilyFunctions(expressions)
 
     def distribution(self, draw: FamilyDraw, site: Site) -> str | None:
         """The distribution of one element; None where the target has only its log density."""
-        template = "" if is_gated(draw) else self._template(draw, site)
+        template = "" if is_gated(draw) or draw.declared else self._template(draw, site)
         if not template or "{value}" in template:
             return None
         return self.expressions.template(template, **self._arguments(draw, site))
@@ -33,12 +36,22 @@ class Densities:
         """The log density of each element of a value."""
         if is_gated(draw):
             return self._gated(draw, site, value)
+        if (own := family_of_file(draw)) is not None:
+            return self._of_file(own, draw, value)
         template = self._template(draw, site)
         arguments = self._arguments(draw, site)
         if "{value}" in template:
             return self.expressions.template(template, value=value, **arguments)
         made = self.expressions.template(template, **arguments)
         return self.expressions.template(self.dialect.log_prob, made, value)
+
+    def _of_file(self, family: DeclaredFamily, draw: FamilyDraw, value: str) -> str:
+        """That of a family which the file declares: the call of its function."""
+        texts = [
+            self.dialect.number.format(self.expressions.text(one)) if is_constant(one) else self.expressions.text(one)
+            for one in given(draw, family)
+        ]
+        return f"{self.families.called(family)}({', '.join([value, *texts])})"
 
     def _gated(self, draw: FamilyDraw, site: Site, value: str) -> str:
         """That of counts behind a gate."""

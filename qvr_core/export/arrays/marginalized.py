@@ -5,14 +5,14 @@ Log densities of what a block observes are (elements…, values), and go to the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qvr_core.export.arrays.densities import Densities, axes_of, stripped
 from qvr_core.export.arrays.expressions import Expressions
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import plate_dims
 from qvr_core.lowered.factors import beside, factors_of
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.hidden_counts import is_counts
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr, Index, IndexValue
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -109,7 +109,7 @@ def _terms(
     if site.missing is not None:
         raise Refused(site.origin, f"`{site.name}`: missing cells are not exported in a block")
     (factor,) = factors_of(site)
-    family = FAMILIES[draw.family]
+    family = facts_of_draw(draw)
     ranks = {n: p.rank for p in family.parameters for n in (p.name, *(alt for alt, _ in p.alternatives))}
     arguments: list[tuple[str, Expr]] = []
     for name, expr in draw.args:
@@ -117,7 +117,7 @@ def _terms(
         if plain is expr and isinstance(expr, Arrange) and len(expr.axes) >= 2 + ranks.get(name, 0):
             raise Refused(site.origin, f"`{site.name}` reads the hidden value before its own, which is not exported")
         arguments.append((name, plain))
-    inner = FamilyDraw(family=draw.family, args=tuple(arguments), origin=draw.origin)
+    inner = replace(draw, args=tuple(arguments))
     text = densities.of(beside(factor, inner, 1))
     count_axes = len(plate_dims(site))
     kept = _own_places(reads, count_axes)

@@ -17,7 +17,7 @@ from qvr_core.export.reading import Reading, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.lowered.factors import Factor, existing, factors_of, resting
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -142,7 +142,7 @@ class Steps(ABC):
         text = self.densities.truth(there) + "[..., None]" * len(event_dims(site))
         self.write(f"# what is behind the end of a sequence of {name} counts nothing")
         filled = self.expressions.template(
-            self.dialect.where, text, name, "0" if FAMILIES[_family(site).family].discrete else "0.5"
+            self.dialect.where, text, name, "0" if facts_of_draw(_family(site)).discrete else "0.5"
         )
         self.write(f"{name} = {filled}")
 
@@ -212,7 +212,7 @@ class Steps(ABC):
         factors = (*factors_of(site), *resting(site))
         shape = self.expressions.shape((*plate_dims(site), *event_dims(site)))
         if site.chain is not None or any(factor.partial for factor in factors):
-            if FAMILIES[draw.family].discrete and not self.discrete:
+            if facts_of_draw(draw).discrete and not self.discrete:
                 raise Refused(
                     site.origin, f"`{site.name}`: a discrete latent with a density of its own is not exported"
                 )

@@ -6,12 +6,15 @@ import re
 
 from qvr_core.export.refusals import Refused, no_gate, no_tails
 from qvr_core.export.stan.elements import Elements, Places, number
+from qvr_core.export.stan.family_functions import FamilyFunctions
 from qvr_core.export.stan.places import ALL, BEFORE, EQUAL, PRODUCT, SUM, TERNARY, Text
 from qvr_core.export.stan.tables import FAMILIES
 from qvr_core.lowered.axes import event_dims
 from qvr_core.lowered.censoring_and_truncation import limited
+from qvr_core.lowered.declared_families import family_of_file, given
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.gates import gated, is_gated
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -24,12 +27,16 @@ class Densities:
 
     def __init__(self, elements: Elements) -> None:
         self.elements = elements
+        self.families = FamilyFunctions(elements)
 
     def of(self, draw: FamilyDraw, site: Site, value: str, at: Places, *, summed: bool = False) -> Text:
         """The log density of an element: `value` as a text, `at` the places of the arguments' elements.  Where its
         hidden values are summed out (`summed`), a probability of 0 stays finite."""
         if is_gated(draw):
             return self._gated(draw, site, value, at)
+        if (own := family_of_file(draw)) is not None:
+            texts = ", ".join(self.elements.text(one, at) for one in given(draw, own))
+            return Text(f"{self.families.called(own)}({value} | {texts})")
         key, template, more = self._entry(draw, site)
         arguments = self._arguments(draw, site, at)
         if key == "Categorical(probs)" and (summed or not _is_simplex(draw.args[0][1])):
@@ -81,7 +88,7 @@ class Densities:
 
     def _value(self, factor: Factor, at: Places) -> str:
         """An element that has a density: a number, or all of a vector."""
-        vector = LANGUAGE[factor.draw.family].event
+        vector = facts_of_draw(factor.draw).event
         if self.elements.shapes.is_code(factor.value):
             return str(self.elements.code(factor.value, at))
         text = self.elements.text(factor.value, (*at, *[ALL] * vector))
@@ -89,7 +96,7 @@ class Densities:
 
     def along(self, draw: FamilyDraw, site: Site, name: str, at: Places, count: str) -> str | None:
         """The log density of all elements in one call, where each argument is a vector or one number."""
-        if is_gated(draw):
+        if is_gated(draw) or draw.declared:
             return None
         _, template, more = self._entry(draw, site)
         family = LANGUAGE[draw.family]
@@ -130,7 +137,7 @@ class Densities:
 
     def possible(self, factor: Factor, at: Places) -> str | None:
         """What must hold for an element to have a density where Stan would stop: a count at most its total."""
-        name = LANGUAGE[factor.draw.family].counts_to
+        name = facts_of_draw(factor.draw).counts_to
         if name is None:
             return None
         total = self._arguments(factor.draw, factor.site, at)[name]

@@ -23,7 +23,10 @@ def stan_program(reading: Reading) -> Exported:
     lines = [f"// {line}".rstrip() for line in (*about(reading, "stan"), *_notes(reading, steps))]
     helpers = [HELPERS[name] for name in reversed(HELPERS) if name in steps.elements.used]
     blocks = {
-        "functions": "".join(helpers).rstrip("\n").split("\n") if helpers else [],
+        "functions": [
+            *("".join(helpers).rstrip("\n").split("\n") if helpers else []),
+            *_indented(steps.densities.families.lines),
+        ],
         "data": [f"  {line}" for line in _data(reading, steps)],
         "transformed data": _indented(steps.known),
         "parameters": _indented(steps.parameters),

@@ -16,7 +16,7 @@ from qvr_core.export.stan.tables import RANDOM, reserved
 from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.lowered.factors import Factor, factors_of, resting
 from qvr_core.semantics.language.builtins import canonical
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr
@@ -187,7 +187,7 @@ class Steps:
     def _sample(self, site: Site) -> None:
         draw, own = _family(site), site.name
         name = self.names[own]
-        if FAMILIES[draw.family].discrete:
+        if facts_of_draw(draw).discrete:
             raise Refused(
                 site.origin, f"`{own}`: Stan has no discrete parameters", f"sum it out: `marginalize {own} <- …`"
             )
@@ -271,7 +271,7 @@ class Steps:
     def _observe(self, site: Site) -> None:
         name = self.names[site.name]
         self.model += self._comments(site.origin)
-        if site.of_let and FAMILIES[_family(site).family].discrete and site.name not in self.shapes.whole:
+        if site.of_let and facts_of_draw(_family(site)).discrete and site.name not in self.shapes.whole:
             raise Refused(site.origin, f"`{site.name}`: numbers that are computed are no whole ones in Stan")
         if site.missing is not None:
             name = self._completed(site)
@@ -312,7 +312,7 @@ class Steps:
         draw, name = _family(site), self.names[site.name]
         sizes = (*self.shapes.texts(plate_dims(site)), *self.shapes.texts(event_dims(site)))
         self.drawn += self._comments(site.origin)
-        family = FAMILIES[draw.family]
+        family = facts_of_draw(draw)
         if family.event or site.chain is not None or site.limits or draw.family not in RANDOM:
             raise Refused(site.origin, f"`{site.name}`: this prediction is not exported to Stan", "leave it out")
 

@@ -213,7 +213,7 @@ def _is_wider(argument: FamilyArgument, space: Named, inner: Space, options: Ste
         width(inner) == 1
         or picked
         or argument.parameter.rank
-        or all(name is not None and name in plates for _, name in front)
+        or all(size == 1 or (name is not None and name in plates) for size, name in front)
     ):
         return False
     over = " * ".join(name or f"{_number(size or 0)} rows" for size, name in front)

@@ -192,6 +192,11 @@ FAMILIES = {
         lambda v: [normal(v["h"][0], 0, 3.0), normal(v["h"][1:], 0.5 * v["h"][:-1], 2.0), normal(SERIES, v["h"])],
         BELL,
     ),
+    "a family that is the same everywhere": Sentence(
+        "sample m <- HalfNormal(1.0)\n" + SEEN + "Even(-1.0, m + 4.0)",
+        {"m": positive()}, {"y": Y}, lambda v: [st.halfnorm.logpdf(v["m"]), st.uniform.logpdf(Y, -1.0, v["m"] + 5.0)],
+        "family Even(low, high) : Real 1\n    density(x) = -log(high - low)\n",
+    ),
     "a family of vectors": Sentence(
         "sample w : Real 2 <- Waits([2.0, 0.5])\n" + SEEN + "Normal(w[0] - w[1], 1.0)",
         {"w": positive(2)}, {"y": Y}, lambda v: [-2.0 * v["w"][0] - 0.5 * v["w"][1], normal(Y, v["w"][0] - v["w"][1])],

@@ -93,6 +93,7 @@ VARIANTS = {
     "a family of the file in a mixture": Wrong("scale=2.0", "‹scales›=2.0", "family-arguments"),
     "a family of the file, truncated": Wrong("Bell(m, 2.0)", "‹Bel›(m, 2.0)", "unknown-name"),
     "a family of the file in a chain": Wrong(" from Bell(0.0, 3.0)", " from Bell(0.0, ‹-3.0›)", "family-arguments"),
+    "a family that is the same everywhere": Wrong("Even(-1.0, m + 4.0)", "‹Even›(-1.0)", "family-arguments"),
     "a family of vectors": Wrong("[2.0, 0.5]", "[2.0, ‹-0.5›]", "family-arguments"),
     "a function for what it is given": Wrong("twice(w)", "twice(w, ‹k›=1.0)", "function-arguments"),
 }  # fmt: skip

@@ -144,7 +144,9 @@ class _Compiled:
         for parameter, given in zip(self.facts.parameters, parameters, strict=True):
             if (wrong := _outside(parameter, given)) is not None:
                 density = arrays.where(wrong, math.nan, density)
-        return density
+        # a formula that does not read the element is that of each
+        elements = arrays.broadcast_shapes(density.shape, value.shape[: value.ndim - self.facts.event])
+        return density if density.shape == elements else density.expand(elements)
 
     def part(self, formula: Expr, parameters: Params) -> Tensor:
         """A formula of the parameters alone, for each element of their batch."""
