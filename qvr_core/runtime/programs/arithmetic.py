@@ -9,10 +9,10 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.chains import equations
+from qvr_core.runtime.programs.declared.shared_values import Shared, places
 from qvr_core.runtime.programs.deduction import ComposedDeduction
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.functions import function
-from qvr_core.runtime.programs.shared_values import Shared, places
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.cells import Cell, align, as_argument, as_one
 from qvr_core.runtime.values.errors import InputProblem

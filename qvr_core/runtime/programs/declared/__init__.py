@@ -1,1 +1,1 @@
-"""Families that a file declares, at run time."""
+"""Families that a file declares, and what its functions share, at run time."""
