@@ -15,8 +15,8 @@ from qvr_lsp.messages import ExportDiagramArguments, Nothing, ReadParams, Record
 from qvr_lsp.play import run_records
 from qvr_lsp.play.folder import Folder
 
-NEEDED = "torch"
-"""What no run can do without."""
+NEEDED = "numpy"
+"""What no run can do without.  Chains of programs without networks do without torch; a run that wants it says so."""
 
 
 def register(server: QvrLanguageServer, folder: Folder) -> None:

@@ -19,6 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from qvr_core.runs.record.store import RunStore
+from qvr_lsp.play import requests
 from tests.patience import HANG, wait_gone
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -220,6 +221,16 @@ async def test_the_server_answers(play: Play) -> None:
     )
     assert "A : Real 2" in json.dumps(hover)
     await page.socket.close()
+
+
+@pytest.mark.parametrize("lacking", ["torch", "numpy"])
+def test_fits_are_offered_where_chains_can_run(lacking: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `qvr-lsp[sample]`, which has no torch, NUTS is not taken away."""
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, lacking, raising=False)
+        patch.setattr(requests, "find_spec", lambda name: None if name == lacking else object())
+        said = requests.lacks()
+    assert said is None if lacking == "torch" else said is not None and "numpy" in said and "pip install" in said
 
 
 async def test_the_folder_is_listed_read_and_saved(play: Play) -> None:

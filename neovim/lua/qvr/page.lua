@@ -2,6 +2,8 @@
 --- other page of the browser can read it.
 local M = {}
 
+-- bytes of a request: ours are a line and what a browser says of itself
+local MOST = 65536
 local server, port, secret
 local state = { turn = 0, name = "", svg = "", stale = false, nodes = {} }
 local clicked
@@ -61,7 +63,9 @@ function M.start()
   if server then
     return
   end
-  secret = vim.fn.sha256(tostring(vim.uv.hrtime()) .. vim.uv.os_getpid() .. tostring({})):sub(1, 24)
+  secret = assert(vim.uv.random(16)):gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end)
   server = assert(vim.uv.new_tcp())
   assert(server:bind("127.0.0.1", 0))
   port = server:getsockname().port
@@ -71,6 +75,10 @@ function M.start()
     local text = ""
     socket:read_start(function(_, chunk)
       text = text .. (chunk or "")
+      if #text > MOST then
+        socket:close()
+        return
+      end
       local target = text:match("^GET (%S+) HTTP/")
       if target and text:find("\r\n\r\n", 1, true) then
         socket:read_stop()
