@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Data, Solve, Window
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import MarginalizeModel, ObserveModel, PredictModel, SampleModel
 from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 
-_BOUNDS = {"low": "lowest", "high": "highest"}
+_ENDS = ("lowest", "highest")
 """What the bounds of a hidden count are for."""
 
 
@@ -24,13 +25,15 @@ def purposes_of(program: Program) -> dict[str, tuple[str, str]]:
                 found.setdefault(value.name, (key, site.name))
     for site in sites(program.steps, MarginalizeModel):
         draw = site.draw
-        if not isinstance(draw, FamilyDraw) or draw.family != "DiscreteUniform":
+        family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
+        if family is None or not family.discrete or family.bounded_by is None or not isinstance(draw, FamilyDraw):
             continue
+        ends = dict(zip(family.bounded_by, _ENDS, strict=True))
         for key, value in draw.args:
             while isinstance(value, Arrange | Window):
                 value = value.base
-            if isinstance(value, Data) and key in _BOUNDS:
-                found.setdefault(value.name, (_BOUNDS[key], site.name))
+            if isinstance(value, Data) and key in ends:
+                found.setdefault(value.name, (ends[key], site.name))
     written = (value for step in all_steps(program.steps) for value in values(step))
     for expr in (part for value in written for part in walk(value, operands)):
         if isinstance(expr, Solve) and isinstance(expr.at, Data):
