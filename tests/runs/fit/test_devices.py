@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,23 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "a low rank": ("factor_analysis", {"guide": "low_rank"}),
 }  # fmt: skip
 
+FEW = {"a sampled state", "attention", "cells and memory", "a guide", "no network", "missing cells"}
+"""Of `make test`; `make slow` has all."""
+
+
+def of_these(names: Iterable[str]) -> list[Any]:
+    """As parameters."""
+    return [pytest.param(name, marks=() if name in FEW else (pytest.mark.slow,)) for name in names]
+
+
 STATISTICAL = {"eight_schools", "radon", "grammar", *(one for one, _ in CASES.values() if "/" in one)}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What every case comes to."""
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What every case comes to that this session asks for."""
+    own = [item for item in request.session.items if item.path == Path(__file__)]
+    cases = FEW | {item.callspec.params["case"] for item in own if hasattr(item, "callspec")}  # pyright: ignore
     folder = tmp_path_factory.mktemp("device")
     (folder / "words.txt").write_text("the quick brown fox jumps over the lazy dog; " * 60)
     lines = ("One sentence stands here. Another one follows it. A third ends this paragraph.",
@@ -77,6 +89,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             },
         }
         for name, (example, config) in CASES.items()
+        if name in cases
     }
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.runs.fit.on_a_device"], input=json.dumps(asked),
@@ -86,7 +99,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: result for line in done.stdout.splitlines() for name, result in json.loads(line).items()}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", of_these(CASES))
 def test_a_fit_on_a_device_is_that_of_the_cpu(found: dict[str, Any], case: str) -> None:
     here, there = found[case]["cpu"], found[case]["device"]
     assert len(here["losses"]) == 3 and found[case]["gradients"] == ["gpu:0"]
@@ -98,13 +111,13 @@ def test_a_fit_on_a_device_is_that_of_the_cpu(found: dict[str, Any], case: str) 
         assert there["posterior"][name] == pytest.approx(figures, rel=1e-6, abs=1e-9), name
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", of_these(CASES))
 def test_a_run_that_was_begun_on_a_device_goes_on_anywhere(found: dict[str, Any], case: str) -> None:
     assert found[case]["resumed"] == pytest.approx(found[case]["cpu"]["losses"], rel=1e-9)
     assert found[case]["returned"] == ["gpu:0"]
 
 
-@pytest.mark.parametrize("case", [name for name, (example, _) in CASES.items() if example not in STATISTICAL])
+@pytest.mark.parametrize("case", of_these(name for name, (one, _) in CASES.items() if one not in STATISTICAL))
 def test_mixed_precision_stays_near_and_keeps_the_weights(found: dict[str, Any], case: str) -> None:
     here, there = found[case]["mixed"]["cpu"], found[case]["mixed"]["device"]
     assert here["weights"] == there["weights"] == ["torch.float32"]
