@@ -107,8 +107,12 @@ try {
     const input = page.locator(".quick-input-widget:visible input").first();
     await input.waitFor();
     await input.fill(session.file("posterior.nc"));
-    await page.waitForTimeout(800); // the dialog looks into the folder before it takes a name in it
-    await page.keyboard.press("Enter");
+    // the dialog looks into the folder before it takes a name in it, and lets Enter pass until then
+    await eventually("the dialog takes the name", async () => {
+      await page.waitForTimeout(800);
+      if (await input.isVisible()) await input.press("Enter", { timeout: 1_000 });
+      return !(await input.isVisible());
+    });
     await eventually("the file", async () => readFileSync(session.file("posterior.nc")).subarray(0, 4).toString("latin1") === "\x89HDF");
   });
 
