@@ -106,6 +106,9 @@ try {
     await frame.locator("a", { hasText: "Save the draws" }).click();
     const input = page.locator(".quick-input-widget:visible input").first();
     await input.waitFor();
+    // a name that is written before the dialog has opened its folder is taken as one inside it
+    await eventually("the dialog shows its folder", async () => (await input.inputValue()).includes("/"));
+    await page.waitForTimeout(800);
     await input.fill(session.file("posterior.nc"));
     // the dialog looks into the folder before it takes a name in it, and lets Enter pass until then
     await eventually("the dialog takes the name", async () => {
