@@ -20,6 +20,7 @@ import torch
 
 from benchmarks.goals import Table
 from benchmarks.runs import EXAMPLE, job
+from benchmarks.steps import by_turns
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare
@@ -62,18 +63,6 @@ def steps_alone(made: Job) -> Callable[[], Any]:
         return loss.item(), norm.item()
 
     return step
-
-
-def by_turns(sides: list[Callable[[], Any]], rounds: int) -> list[float]:
-    """Median CPU milliseconds of each."""
-    times: list[list[float]] = [[] for _ in sides]
-    for number in range(rounds + 5):
-        for spent, step in zip(times, sides, strict=True):
-            began = time.process_time()
-            step()
-            if number >= 5:
-                spent.append(time.process_time() - began)
-    return [1e3 * statistics.median(spent) for spent in times]
 
 
 def first_steps(folder: Path, repeats: int) -> Iterator[float]:

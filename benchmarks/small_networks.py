@@ -7,9 +7,7 @@ One process, one thread, all sides by turns, medians of CPU time; ratios are our
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 from torch.nn import functional as F
 
+from benchmarks.steps import by_turns
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, SVI, AutoDeltaGuide
 from qvr_core.inference.guides.program import ProgramGuide
@@ -150,18 +149,6 @@ def cases() -> list[Case]:
          svi_step(load(EXAMPLES / "convolutional_classifier.qvr"), pictures, {"shape": shapes}),
          convolutions, lambda: F.cross_entropy(convolutions(pictures), shapes), 1.2),
     ]  # fmt: skip
-
-
-def by_turns(sides: list[Step], repeats: int) -> list[float]:
-    """Median CPU milliseconds of each."""
-    times: list[list[float]] = [[] for _ in sides]
-    for round_ in range(repeats + 5):
-        for spent, step in zip(times, sides, strict=True):
-            start = time.process_time()
-            step()
-            if round_ >= 5:
-                spent.append(time.process_time() - start)
-    return [statistics.median(spent) * 1e3 for spent in times]
 
 
 def main(argv: list[str]) -> int:

@@ -47,10 +47,10 @@ def cpu(work: Callable[[], Any]) -> float:
 def by_turns(sides: list[Callable[[], Any]], repeats: int) -> list[float]:
     """Median CPU milliseconds of each side."""
     spent: list[list[float]] = [[] for _ in sides]
-    for round_ in range(repeats + 3):
+    for round_ in range(repeats + 5):
         for times, side in zip(spent, sides, strict=True):
             taken = cpu(side)
-            if round_ >= 3:
+            if round_ >= 5:
                 times.append(taken)
     return [statistics.median(times) * 1e3 for times in spent]
 

@@ -14,10 +14,9 @@ from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.drawing import Parts, plus, require_innovations
 from qvr_core.runtime.values.leaves import adopt
+from qvr_core.semantics.types.density import MOST_SUMMED
 from qvr_core.semantics.types.spaces import Named, Space, has_seq, sequence_of
 
-MOST_VALUES = 4096
-"""Joint size of the finite intermediates up to which they are summed out."""
 MOST_NUMBERS = 2**24
 """Values × rows × downstream width up to which they are summed out."""
 
@@ -37,7 +36,7 @@ def compose(stages: Sequence[ArrowModule], domain: Named, codomain: Named) -> Ar
             continue
         between = sequence_of(rest[0].domain.space) if sequence else rest[0].domain.space
         tail = compose(rest, Named(between, rest[0].domain.written), codomain)
-        if not tail.has_density or layout.total_elements(stage.codomain.space) * summed_values(tail) > MOST_VALUES:
+        if not tail.has_density or layout.total_elements(stage.codomain.space) * summed_values(tail) > MOST_SUMMED:
             continue
         before = Named(domain.space if cut == 0 else stage.domain.space, stage.domain.written)
         if isinstance(stage, ScanArrow) and stage.emit_all:

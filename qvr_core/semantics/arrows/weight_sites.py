@@ -57,7 +57,7 @@ def _report_input(one: Weights, place: Origin, scope: Scope) -> None:
 
 def _report_name(one: Weights, place: Origin, scope: Scope) -> None:
     # it hides the declaration as well, which is no news then
-    scope.diagnostics[:] = [d for d in scope.diagnostics if d.code is not HIDDEN_GLOBAL or d.place != place]
+    scope.withdraw(HIDDEN_GLOBAL, place)
     related = (Related(f"`{one.name}` is declared here", DeclarationSite(one.name)),)
     message = f"`{one.name}` is the site of the weights of the morphism `{one.name}`, which have a prior"
     scope.report(BOUND_TWICE, message, place, related)

@@ -31,7 +31,7 @@ def agreed(name: Name, typed: TypedSite, ctx: StepContext) -> TypedSite:
         return replace(typed, type=replace(declared.type, rows=typed.type.rows), named=declared.named)
     problem = _problem(name.text, declared, typed)
     if problem is not None:
-        related = (Related(f"`{name.text}` is {_made(declared)} here", declared.origin),)
+        related = (Related(f"`{name.text}` is {_binding_words(declared)} here", declared.origin),)
         ctx.scope.report(DATA_MISMATCH, problem, name.span, related)
         return replace(typed, type=ValueType(Unknown(), rows=typed.type.rows))
     return _with_axes(declared, typed)
@@ -77,14 +77,14 @@ def _problem(name: str, declared: Binding, typed: TypedSite) -> str | None:
         return None
     if len(own) == len(have) and same_axes(have, own):
         return None
-    there, here, made = sets_over(have), sets_over(own), _made(declared)
+    there, here, made = sets_over(have), sets_over(own), _binding_words(declared)
     if sorted(there) == sorted(here):
         message = f"`{name}` is {made} over {_product(there)}, and this step draws it over {_product(here)}"
         return f"{message}: keep to one order"
     return f"`{name}` is {made} {runs_over(there)}, but this step draws {_drawn(here)}"
 
 
-def _made(declared: Binding) -> str:
+def _binding_words(declared: Binding) -> str:
     return "computed" if declared.kind == "let" else "declared"
 
 

@@ -291,6 +291,10 @@ class Scope:
         where = self.origin(place) if isinstance(place, Span) else place
         self.diagnostics.append(Diagnostic(code, message, where, tuple(related), tuple(fixes)))
 
+    def withdraw(self, code: Code, place: Origin) -> None:
+        """Take back what was reported at a place, where it turns out to be no news."""
+        self.diagnostics[:] = [one for one in self.diagnostics if one.code is not code or one.place != place]
+
     @property
     def mistaken(self) -> bool:
         """True where an error has been found so far."""

@@ -12,7 +12,7 @@ DETERMINISTIC = Density("deterministic")
 EXACT = Density("exact", draws=1)
 
 MOST_SUMMED = 4096
-"""Finite intermediates of a larger joint size are not summed out."""
+"""Finite intermediates, and hidden values of one element, of a larger joint size are not summed out."""
 
 
 def then(first: Density, between: Space, second: Density) -> Density:

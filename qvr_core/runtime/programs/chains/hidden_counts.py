@@ -6,9 +6,7 @@ from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.programs.arguments import Aligned
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.layout import Where
-
-MOST_VALUES = 4_096
-"""Values of one hidden count that are summed over."""
+from qvr_core.semantics.types.density import MOST_SUMMED
 
 
 def values_of(family: RuntimeFamily, aligned: Aligned, rank: int, where: Where) -> int:
@@ -32,8 +30,8 @@ def values_of(family: RuntimeFamily, aligned: Aligned, rank: int, where: Where) 
         count = family.categories(*parameters)
     except NoDensity as problem:
         raise where.misfit("bounds from 0 on", str(problem)) from None
-    if count > MOST_VALUES:
+    if count > MOST_SUMMED:
         raise where.misfit(
-            f"at most {MOST_VALUES:,} values to sum over", f"{count:,}, as `{facts.counts_to}` is up to {count - 1:,}"
+            f"at most {MOST_SUMMED:,} values to sum over", f"{count:,}, as `{facts.counts_to}` is up to {count - 1:,}"
         )
     return count

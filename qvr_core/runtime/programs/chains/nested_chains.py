@@ -15,11 +15,11 @@ from typing import Protocol
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs.arithmetic import Parts
-from qvr_core.runtime.programs.chains.hidden_counts import MOST_VALUES
 from qvr_core.runtime.programs.chains.hidden_elements import ObservedElements, Reader
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.layout import Where
+from qvr_core.semantics.types.density import MOST_SUMMED
 from qvr_core.semantics.types.model.expressions import Expr
 
 
@@ -80,9 +80,9 @@ class Nested(Reader):
         inner.bound[self.outer] = Cell(values, True)
         with self.chain.opened(inner):
             together = states * self.chain.many(inner)
-            if together > MOST_VALUES:
+            if together > MOST_SUMMED:
                 found = f"{states:,} × {together // states:,} of `{self.outer}` and `{self.chain.name}`"
-                raise self.where.misfit(f"at most {MOST_VALUES:,} values to sum over", found)
+                raise self.where.misfit(f"at most {MOST_SUMMED:,} values to sum over", found)
             yield inner
 
     def draw(self, path: Tensor, frame: Frame, states: int, outer: Sequence[int]) -> None:

@@ -221,7 +221,7 @@ def _check_latent(site: Site, latent: Latent, bindings: Mapping[str, Binding], m
     """A draw of the guide beside the latent of its name: plates, the space of an element, where its numbers lie."""
     related = _there(latent, model)
     # the name is the latent's: that a declaration has it, too, is no news
-    scope.diagnostics[:] = [d for d in scope.diagnostics if d.code is not HIDDEN_GLOBAL or d.place != site.origin]
+    scope.withdraw(HIDDEN_GLOBAL, site.origin)
 
     def report(message: str) -> None:
         scope.report(GUIDE_MISMATCH, message, site.origin, related)

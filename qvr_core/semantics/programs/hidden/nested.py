@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.programs.chains.along import Along, laid_out
 from qvr_core.semantics.scope.environment import StepContext
+from qvr_core.semantics.types.density import MOST_SUMMED
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, INDEX_MISMATCH
 from qvr_core.semantics.types.spaces import Finite, Named
 from qvr_core.syntax.tree.names import Name
-
-MOST_STATES = 4_096
-"""Values of both states together that are summed over for an element of the inner plate."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -104,9 +102,9 @@ def check_nest(nest: Nest, outer: Named, inner: Named, told: int, ctx: StepConte
         ctx.scope.report(CANNOT_MARGINALIZE, message, nest.inner.span)
     sizes = [one.space.size for one in (outer, inner) if isinstance(one.space, Finite)]
     known = [int(size) for size in sizes if isinstance(size, int)]
-    if len(known) == 2 and known[0] * known[1] > MOST_STATES:
+    if len(known) == 2 and known[0] * known[1] > MOST_SUMMED:
         message = f"`{nest.outer.text}` and `{nest.inner.text}` have {known[0]:,} × {known[1]:,} values together, "
-        message += f"and at most {MOST_STATES:,} are summed over"
+        message += f"and at most {MOST_SUMMED:,} are summed over"
         ctx.scope.report(CANNOT_MARGINALIZE, message, nest.inner.span)
 
 
