@@ -18,7 +18,7 @@ const PYDANTIC = ["pydantic-", "pydantic_core-", "annotated_types-", "typing_ins
 /** What fits and the command line need stays at home. */
 const WITHOUT = [
   "qvr/", "qvr_core/cli/",
-  ...["figures", "fit", "prepare", "python", "worker"].map((room) => `qvr_core/runs/${room}/`),
+  ...["evaluation", "fit", "prepare", "python", "worker"].map((room) => `qvr_core/runs/${room}/`),
   "lark/__pyinstaller/", "lark/grammars/", "lark/tools/",
   "cattrs/preconf/", "pygls/cli.py", "pygls/client.py", "pygls/lsp/_base_client.py", "pygls/lsp/client.py",
 ]; // prettier-ignore

@@ -15,7 +15,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 
 from qvr_core.analysis import Snapshot, analyse
 from qvr_core.cli.console import PlainConsole
-from qvr_core.cli.written.findings import Finding, rendered
+from qvr_core.cli.output.diagnostics_text import Finding, rendered
 from qvr_core.diagrams import NoDiagram, NoDot, build, to_mermaid, to_svg
 from qvr_core.disk import Disk, location_of_file
 from qvr_core.extras import lacking, remedy

@@ -27,11 +27,11 @@ from qvr_core.semantics.modules.paths import location_of, shown
 from qvr_core.semantics.modules.unlinked import Unlinked
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR
 from qvr_core.semantics.types.diagnostics import Place
-from qvr_core.semantics.types.failures import failure
+from qvr_core.semantics.types.internal_error import failure
 from qvr_core.semantics.types.model.deductions import Composition, Deduction
 from qvr_core.semantics.types.model.file import Export, LetArrow, Model, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.syntax.failures import report
+from qvr_core.syntax.internal_error import report
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Document, Layout, units_of
 from qvr_core.syntax.tree.declarations import ImportDecl

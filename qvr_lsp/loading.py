@@ -36,7 +36,7 @@ program p : A -> A
 export p
 """
 
-LIBRARY = "qvr_core.dependence.library"
+LIBRARY = "qvr_core.dependence.lazy_networkx"
 """networkx, for hovers."""
 
 LATER = (
@@ -50,8 +50,8 @@ LATER = (
     "qvr_core.ide.hover",
     "qvr_core.ide.inlays",
     "qvr_core.ide.navigation",
-    "qvr_core.ide.outline",
-    "qvr_core.ide.tokens",
+    "qvr_core.ide.outline_and_folding",
+    "qvr_core.ide.semantic_tokens",
     "qvr_core.runs.record.data_preview",
     "qvr_core.runs.record.live",
     "qvr_core.semantics.programs.parameter_count",

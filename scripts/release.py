@@ -177,7 +177,7 @@ def try_wheel(wheel: Path, clone: Path) -> None:
     program = str(clone / "examples" / "eight_schools.qvr")
     expect([str(folder / "bin" / "qvr"), "check", program], "no problems")
     expect([str(folder / "bin" / "qvr"), "explain", "axes-mismatch"], "Two values run over different sets")
-    expect([str(python), "-c", "from qvr_lsp.play.page import find_page; print(find_page())"], PAGE)
+    expect([str(python), "-c", "from qvr_lsp.play.page_files import find_page; print(find_page())"], PAGE)
     expect([str(folder / "bin" / "qvr"), "init", "mine", "--example", "radon"], "made mine: radon.qvr")
     expect([str(python), str(clone / "scripts" / "lsp_round.py"), str(folder / "bin" / "qvr-lsp")], "16 parameters")
 

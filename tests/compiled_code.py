@@ -11,7 +11,7 @@ import os
 import shutil
 from pathlib import Path
 
-from qvr_core.codegen import store
+from qvr_core.codegen import object_cache
 
 FOLDER = Path(__file__).resolve().parents[1] / ".cache" / "machine"
 ROOM = 256 * 2**20
@@ -20,14 +20,14 @@ ROOM = 256 * 2**20
 
 def keep_all() -> None:
     """From here on, all that this process and its forks compile is kept, but where a test says another folder."""
-    own, thin = store.cache_folder, store._thin  # pyright: ignore[reportPrivateUsage]
+    own, thin = object_cache.cache_folder, object_cache._thin  # pyright: ignore[reportPrivateUsage]
     asked = _asked()
-    store.cache_folder = lambda: FOLDER if _asked() == asked else own()
-    store._thin = lambda folder: None if folder == FOLDER else thin(folder)  # pyright: ignore[reportPrivateUsage]
+    object_cache.cache_folder = lambda: FOLDER if _asked() == asked else own()
+    object_cache._thin = lambda folder: None if folder == FOLDER else thin(folder)  # pyright: ignore[reportPrivateUsage]
 
 
 def _asked() -> tuple[str | None, ...]:
-    return tuple(map(os.environ.get, (store.CACHE_VARIABLE, "XDG_CACHE_HOME", "HOME")))
+    return tuple(map(os.environ.get, (object_cache.CACHE_VARIABLE, "XDG_CACHE_HOME", "HOME")))
 
 
 def make_room() -> None:

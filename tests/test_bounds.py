@@ -72,7 +72,7 @@ ASK = """
 import json, os, resource, sys
 from qvr_core.analysis import Analyzer, Cursor, Range
 from qvr_core.diagrams import build, drawable, to_dot, to_json, to_mermaid
-from qvr_core.ide import inlays, outline, tokens
+from qvr_core.ide import inlays, outline_and_folding, semantic_tokens
 from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.model_as_json import model_json
 from qvr_core.ide.hover import hover
@@ -86,9 +86,9 @@ def ask(text):
             hover(snapshot, Cursor(line, column))
     complete(snapshot, Cursor(last, len(snapshot.lines[last])))
     whole = Range(Cursor(0, 0), Cursor(last + 1, 0))
-    for each in (inlays.inlays, tokens.tokens):
+    for each in (inlays.inlays, semantic_tokens.tokens):
         each(snapshot, whole)
-    outline.outline(snapshot)
+    outline_and_folding.outline(snapshot)
     model_json(snapshot.model, lambda origin: None)
     for name in drawable(snapshot.model)[-1:]:
         for collapse in (True, False):

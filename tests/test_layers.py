@@ -41,7 +41,7 @@ LAYERS = (
 ROOMS = {
     "semantics": ("types", "language", "scope", "arrows", "arithmetic", "deductions", "programs", "file", "modules"),
     "runtime": ("values", "families", "loops", "arrows", "tensors", "programs", "build"),
-    "runs": ("record", "client", "prepare", "figures", "pictures", "fit", "worker", "python", "page"),
+    "runs": ("record", "client", "prepare", "evaluation", "pictures", "fit", "worker", "python", "page"),
 }
 MOST_MODULES = 25
 """In one folder."""

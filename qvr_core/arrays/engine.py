@@ -26,7 +26,7 @@ else:
     if TORCH:
         import torch as arrays
     else:
-        from qvr_core.arrays import own as arrays
+        from qvr_core.arrays import without_torch as arrays
     Generator, Tensor, device, dtype, nn = arrays.Generator, arrays.Tensor, arrays.device, arrays.dtype, arrays.nn
     functional = arrays.nn.functional
 

@@ -25,7 +25,7 @@ from qvr_core.cli.files import (
 )
 
 if TYPE_CHECKING:
-    from qvr_core.cli.written.findings import Finding
+    from qvr_core.cli.output.diagnostics_text import Finding
     from qvr_core.data.problems import DataProblem
     from qvr_core.data.typed.sources import Source
     from qvr_core.runs.record.config import RunConfig
@@ -96,12 +96,12 @@ def check(
 
 def _checked(asked: Asked) -> bool:
     """Look once, print what is found; false where there is an error."""
-    from qvr_core.cli.written import findings, formats
+    from qvr_core.cli.output import diagnostics_for_ci, diagnostics_text
     from qvr_core.semantics.types.diagnostics import Severity
 
     files = list(program_files(asked.files))
     found = [
-        findings.Finding(path, text, diagnostic)
+        diagnostics_text.Finding(path, text, diagnostic)
         for path in files
         for text in [read_program(path)]
         for diagnostic in analysed_file(path, text).diagnostics()
@@ -112,9 +112,9 @@ def _checked(asked: Asked) -> bool:
     else:
         found += [finding for path in files for finding in _named_findings(path, asked.program)]
     if asked.output is OutputFormat.TEXT:
-        findings.show(found)
+        diagnostics_text.show(found)
     else:
-        write_out(formats.FORMATS[asked.output](found))
+        write_out(diagnostics_for_ci.FORMATS[asked.output](found))
     errors = any(finding.diagnostic.severity is Severity.ERROR for finding in found)
     if asked.run is not None and not errors:
         errors = not _fits(asked.files[0], asked.run)
@@ -183,7 +183,7 @@ def _behind(asked: Asked) -> Iterator[Path]:
 
 def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:
     """What does not fit between files and the program that is to read them."""
-    from qvr_core.cli.written.findings import Finding
+    from qvr_core.cli.output.diagnostics_text import Finding
     from qvr_core.runs.record.data_checks import check_data
     from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
     from qvr_core.runs.record.settings_file import find_settings
@@ -211,7 +211,7 @@ def _data_findings(file: str, program: str | None, data: list[str], columns: str
 
 def _named_findings(file: str, program: str | None) -> Iterator[Finding]:
     """What does not fit between a file's programs and the tables that its qvr.toml names; none that are not there."""
-    from qvr_core.cli.written.findings import Finding
+    from qvr_core.cli.output.diagnostics_text import Finding
     from qvr_core.runs.record.settings_file import find_settings
     from qvr_core.semantics.types.diagnostics import Severity
 
@@ -246,7 +246,7 @@ def _other(path: str, kind: str) -> Source | None:
 
 def _by_blocks(program: Program, config: RunConfig, path: str, named: Mapping[str, Source]) -> list[DataProblem] | None:
     """Looks through a parquet table that is larger than is read at once."""
-    from qvr_core.runs.prepare.in_blocks import problems_in_blocks
+    from qvr_core.runs.prepare.tables_in_blocks import problems_in_blocks
 
     return problems_in_blocks(program, config, path, named)
 
@@ -254,7 +254,7 @@ def _by_blocks(program: Program, config: RunConfig, path: str, named: Mapping[st
 def _fits(file: str, run_id: str) -> bool:
     """Say which parameters a checkpoint does not fit."""
     from qvr_core.cli.runs import opened
-    from qvr_core.runs.figures.compatibility import differences
+    from qvr_core.runs.evaluation.compatibility import differences
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.record.atomic_files import DamagedFile
 

@@ -28,7 +28,7 @@ def check_fit(
     try:
         job = run.job()
         with engine_of(job):
-            from qvr_core.runs.figures.fit_checks import checks_of
+            from qvr_core.runs.evaluation.fit_checks import checks_of
 
             found = checks_of(run, job)
     except FileNotFoundError:

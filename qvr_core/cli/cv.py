@@ -10,7 +10,7 @@ import typer
 from qvr_core.cli.files import CLUSTER, known_cluster, write_out
 
 if TYPE_CHECKING:
-    from qvr_core.runs.figures.refitted import Refits
+    from qvr_core.runs.evaluation.refitted import Refits
     from qvr_core.runs.record.store import RunDirectory
     from qvr_core.runs.worker.refits import Watch
 
@@ -36,8 +36,8 @@ def cv(
 
     A group that is left out has no data: its effect is drawn from its population, which the score integrates over.
     """
-    from qvr_core.cli.written.refitting import refitted
-    from qvr_core.runs.figures.refitted import Plan
+    from qvr_core.cli.output.refitting import refitted
+    from qvr_core.runs.evaluation.refitted import Plan
 
     plan = Plan(10 if folds is None and by is None else folds, by)
 
@@ -54,7 +54,7 @@ def cv(
 
 
 def _content(run_id: str, refits: Refits) -> dict[str, Any]:
-    from qvr_core.cli.written.refitting import number
+    from qvr_core.cli.output.refitting import number
 
     found = refits.pointwise()
     rows = [
@@ -74,8 +74,8 @@ def _show(run_id: str, refits: Refits) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
+    from qvr_core.cli.output.refitting import trouble
     from qvr_core.cli.run_display import console
-    from qvr_core.cli.written.refitting import trouble
     from qvr_core.syntax.printable import printable
 
     found, out = refits.pointwise(), console()

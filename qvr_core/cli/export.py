@@ -61,7 +61,7 @@ def export_command(
 
 def _check_sound(file: str, text: str, snapshot: Snapshot) -> None:
     """End where the program has errors."""
-    from qvr_core.cli.written.findings import Finding, show
+    from qvr_core.cli.output.diagnostics_text import Finding, show
     from qvr_core.semantics.types.diagnostics import Severity
 
     errors = [Finding(file, text, found) for found in snapshot.diagnostics() if found.severity is Severity.ERROR]
@@ -90,7 +90,7 @@ def _chosen(snapshot: Snapshot, program: str | None) -> str:
 
 
 def _show(file: str, text: str, snapshot: Snapshot, refused: Refused) -> None:
-    from qvr_core.cli.written.findings import Finding, show
+    from qvr_core.cli.output.diagnostics_text import Finding, show
     from qvr_core.semantics.file.placed_diagnostics import LocatedDiagnostic
     from qvr_core.semantics.types.diagnostics import Code, Severity
 

@@ -10,8 +10,8 @@ import typer
 from qvr_core.cli.files import CLUSTER, known_cluster, write_out
 
 if TYPE_CHECKING:
-    from qvr_core.runs.figures.loo import Loo
-    from qvr_core.runs.figures.refitted import Refits
+    from qvr_core.runs.evaluation.loo import Loo
+    from qvr_core.runs.evaluation.refitted import Refits
     from qvr_core.runs.record.store import RunDirectory
     from qvr_core.runs.worker.refits import Watch
 
@@ -27,10 +27,10 @@ def loo(
     as_json: bool = typer.Option(False, "--json", help="As JSON, with the figure of each observation."),
 ) -> None:
     """Leave each observation out of a run: expected log predictive density by PSIS-LOO, exact where it is refitted."""
-    from qvr_core.cli.written.refitting import refitted
+    from qvr_core.cli.output.refitting import refitted
 
     def estimate(run: RunDirectory, watch: Watch) -> tuple[Loo, Refits | None]:
-        from qvr_core.runs.figures.refitted import asked_by, with_refits
+        from qvr_core.runs.evaluation.refitted import asked_by, with_refits
         from qvr_core.runs.worker.refits import exact_loo, loo_of_run
 
         if exact:
@@ -45,7 +45,7 @@ def loo(
 
 
 def _content(run_id: str, found: Loo) -> dict[str, Any]:
-    from qvr_core.cli.written.refitting import number
+    from qvr_core.cli.output.refitting import number
 
     rows = [
         {"name": name, "elpd": number(elpd), "pareto_k": number(k), "exact": name in found.exact}
@@ -61,8 +61,8 @@ def _content(run_id: str, found: Loo) -> dict[str, Any]:
 def _show(run_id: str, found: Loo, refits: Refits | None) -> None:
     from rich.text import Text
 
+    from qvr_core.cli.output.refitting import trouble
     from qvr_core.cli.run_display import console
-    from qvr_core.cli.written.refitting import trouble
     from qvr_core.syntax.printable import printable
 
     out = console()

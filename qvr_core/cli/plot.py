@@ -137,8 +137,8 @@ def _say_the_rest(kind: Kind, chosen: Sequence[str]) -> None:
 
 
 def _accuracy(stored: Stored, run: RunDirectory) -> Callable[[], Any]:
-    from qvr_core.runs.figures.loo import loo_of
-    from qvr_core.runs.figures.refitted import asked_by, with_refits
+    from qvr_core.runs.evaluation.loo import loo_of
+    from qvr_core.runs.evaluation.refitted import asked_by, with_refits
     from qvr_core.runs.pictures.accuracy import pareto
 
     found = loo_of(stored.tree)

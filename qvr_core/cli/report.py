@@ -128,8 +128,8 @@ def _marked(text: str) -> str:
 
 
 def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
+    from qvr_core.cli.output.drawings import density, minus
     from qvr_core.cli.summary import HEADS, cells
-    from qvr_core.cli.written.drawings import density, minus
 
     drawn = {one.name: one.density for site in (summary.sites if summary else ()) for one in site.elements}
     yield "<h2>Posterior</h2>\n"
@@ -148,7 +148,7 @@ def _posterior(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[st
 
 def _predictions(summary: Summary | None, *, prior: bool) -> Iterator[str]:
     """The data beside what the prior, or the posterior, draws of them."""
-    from qvr_core.cli.written.drawings import against_data
+    from qvr_core.cli.output.drawings import against_data
 
     source = "prior" if prior else "posterior"
     drawn = [(one, one.prior if prior else one.posterior) for one in (summary.predictive if summary else ())]
@@ -164,10 +164,10 @@ def _predictions(summary: Summary | None, *, prior: bool) -> Iterator[str]:
 
 def _loo(run: RunDirectory) -> Iterator[str]:
     """Predictive accuracy, where the run kept a log likelihood and numpy is there to weigh it."""
-    from qvr_core.cli.written.drawings import minus
+    from qvr_core.cli.output.drawings import minus
 
     try:
-        from qvr_core.runs.figures.ranking import ranking
+        from qvr_core.runs.evaluation.ranking import ranking
     except ModuleNotFoundError:
         return
     found = ranking([run])
@@ -181,7 +181,7 @@ def _loo(run: RunDirectory) -> Iterator[str]:
 
 
 def _traces(rows: list[PosteriorRow], summary: Summary | None) -> Iterator[str]:
-    from qvr_core.cli.written.drawings import trace
+    from qvr_core.cli.output.drawings import trace
 
     if summary is None or not summary.traces:
         return
@@ -221,7 +221,7 @@ def _command(job: Job) -> Iterator[str]:
 def _data(run: RunDirectory, job: Job) -> Iterator[str]:
     """Where data are from; of each thing that the program read, how many numbers there are, and where they lie, or
     which label is the commonest."""
-    from qvr_core.cli.written.drawings import minus
+    from qvr_core.cli.output.drawings import minus
     from qvr_core.runs.record.protocol import Started
 
     said = next((event.data for event in run.events() if isinstance(event, Started)), "")

@@ -155,7 +155,7 @@ def _fork() -> ForkedProcess | None:
 
 
 def _picture(runs: RunStore, run_id: str, plot: Path) -> None:
-    from qvr_core.runs.record.plots import plot_run
+    from qvr_core.runs.record.plots_without_arviz import plot_run
 
     try:
         if not plot_run(runs.open(run_id), runs, plot):
@@ -176,7 +176,7 @@ def _under_torchrun(nproc: int) -> int:
 def _as_one_of_many(make_job: Callable[[], Job], *, as_json: bool, device: str) -> int:
     """This process is one of those that `torchrun` started; the leading one shows the run."""
     from qvr_core.cli.run_display import JsonLines, Screen
-    from qvr_core.runs.worker.together import run_together
+    from qvr_core.runs.worker.distributed_run import run_together
 
     if os.environ.get("RANK") != "0":
         return run_together(make_job, lambda event: None, device)

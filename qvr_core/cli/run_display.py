@@ -15,7 +15,7 @@ from rich.text import Text
 
 from qvr_core.cli.console import PlainConsole
 from qvr_core.cli.files import write_out
-from qvr_core.cli.written.chosen_rows import site_of
+from qvr_core.cli.output.chosen_rows import site_of
 from qvr_core.runs.record.protocol import (
     Accuracies,
     Cancelled,

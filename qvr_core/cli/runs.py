@@ -152,13 +152,13 @@ def compare(
 ) -> None:
     """Compare runs: predictive accuracy (elpd by PSIS-LOO), what differs in settings and programs, results, posteriors
     side by side."""
-    from qvr_core.cli.written.comparison import compared
+    from qvr_core.cli.output.comparison import compared
 
     runs = [drawn_from(run_id) for run_id in run_ids]
     compared(runs, as_json=as_json)
     if plot is not None:
         from qvr_core.runs.record.exports import losses_of
-        from qvr_core.runs.record.plots import plot_losses
+        from qvr_core.runs.record.plots_without_arviz import plot_losses
 
         descending = [run.run_id for run in runs if losses_of(run)]
         if not descending:

@@ -130,7 +130,7 @@ def _drawn(
 
 def _require_sound(file: str) -> None:
     """End the command where the program has errors, and show them."""
-    from qvr_core.cli.written.findings import Finding, show
+    from qvr_core.cli.output.diagnostics_text import Finding, show
     from qvr_core.semantics.types.diagnostics import Severity
 
     text = read_program(file)
@@ -145,8 +145,8 @@ def _picture(drawn: Drawn, source: str, plot: Path, quiet: bool) -> None:
     """Data and what is drawn of them, as an image."""
     import numpy as np
 
-    from qvr_core.runs.figures.summaries import shares_of
-    from qvr_core.runs.record.plots import plot_predictive
+    from qvr_core.runs.evaluation.summaries import shares_of
+    from qvr_core.runs.record.plots_without_arviz import plot_predictive
 
     def flat(value: Any) -> Any:
         return value.detach().cpu().double().numpy().reshape(len(value), -1)
@@ -226,7 +226,7 @@ def _numbers(drawn: Drawn, most: int | None = None) -> Iterator[dict[str, Any]]:
     """The figures of each number, by its label; of sites of at most so many numbers."""
     import numpy as np
 
-    from qvr_core.runs.figures.posterior_table import labels
+    from qvr_core.runs.evaluation.posterior_table import labels
 
     for name, value in drawn.values.items():
         draws = value.detach().cpu().double().numpy()

@@ -46,8 +46,8 @@ def summary(
 
 def rows_of(run_id: str, names: str | None) -> tuple[list[PosteriorRow], str]:
     """The rows that are asked for, and the id of their run; ends the command where there are none."""
+    from qvr_core.cli.output.chosen_rows import chosen, site_of
     from qvr_core.cli.runs import drawn_from
-    from qvr_core.cli.written.chosen_rows import chosen, site_of
     from qvr_core.data.column_names import listed, nearest
     from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.record.name_roles import standardised

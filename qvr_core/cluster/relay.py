@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from qvr_core import __version__
 from qvr_core.cluster.packing import read_frame, write_frame
 
-MODULE = "qvr_core.runs.worker.units"
+MODULE = "qvr_core.runs.worker.cluster_units"
 """What such a process runs; named, not imported: it stands far above."""
 LOG_BYTES = 4_000
 

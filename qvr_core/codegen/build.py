@@ -7,7 +7,7 @@ from typing import Any
 
 from qvr_core.codegen import intrinsics, llvm
 from qvr_core.codegen.definitions import parsed
-from qvr_core.codegen.kernels import functions, matrices, special, wide
+from qvr_core.codegen.kernels import functions, matrices, simd_math, special
 from qvr_core.codegen.kinds import REAL, WHOLE, Array
 from qvr_core.codegen.source import NAME, Text
 from qvr_core.codegen.subset import Unit
@@ -19,7 +19,14 @@ ARGUMENTS = (Array(REAL, 0),) * 4 + (Array(WHOLE, 0),)
 
 def names() -> dict[str, Any]:
     """What the text of a density may call."""
-    return {**vars(special), **vars(functions), **vars(matrices), "math": math, "wide": wide, "lane": intrinsics.lane}
+    return {
+        **vars(special),
+        **vars(functions),
+        **vars(matrices),
+        "math": math,
+        "simd_math": simd_math,
+        "lane": intrinsics.lane,
+    }
 
 
 def llvm_text(text: Text) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qvr_core.codegen import store
+from qvr_core.codegen import object_cache
 
 LEVEL = 2
 MISSING = "llvmlite is not installed (pip install llvmlite)"
@@ -63,11 +63,11 @@ def loaded(kind: str, parts: Sequence[str], text: Callable[[], str], names: Sequ
     with _lock:
         name = f"{kind}_{_name((*parts, *_surroundings()))}"
         if name not in _loaded:
-            held = store.kept(name)
+            held = object_cache.kept(name)
             if held is None:
                 tell()
                 held = compiled(text())
-                store.keep(name, held)
+                object_cache.keep(name, held)
             _loaded[name] = _load(held, names)
         return _loaded[name]
 

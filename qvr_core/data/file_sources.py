@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from qvr_core.data.arrays import Arrays as Members
+from qvr_core.data.npz_archives import Arrays as Members
 from qvr_core.data.tables.columns import Columns
 from qvr_core.data.typed.sources import Array, Arrays, Source, Table
 

@@ -12,8 +12,8 @@ from qvr_core.ide.hovers.sites import words_of_site
 from qvr_core.ide.imports.homes import home_named
 from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Comment, Prose, prose
-from qvr_core.ide.reading import element_words, let_words, set_words
 from qvr_core.ide.symbols import Symbol, lookup, references
+from qvr_core.ide.types_in_words import element_words, let_words, set_words
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.arrows.parameters import UnknownSize, parameter_shapes
 from qvr_core.semantics.deductions.rule_instances import weight_count

@@ -8,7 +8,7 @@ from qvr_core.ide.answers import Call, DocumentSymbol, Highlight
 from qvr_core.ide.imports.homes import FilePlace, called_here, home_named, home_of, imported_file
 from qvr_core.ide.imports.shared import Shared, uses
 from qvr_core.ide.names import names_of
-from qvr_core.ide.outline import statement_symbols
+from qvr_core.ide.outline_and_folding import statement_symbols
 from qvr_core.ide.symbols import (
     GLOBAL_KINDS,
     Found,

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import arrays
 from qvr_core.codegen.calls import Compiled
-from qvr_core.codegen.kernels import descent
-from qvr_core.codegen.kernels.descent import FULL, MEAN_FIELD, POINT
+from qvr_core.codegen.kernels import svi_step
+from qvr_core.codegen.kernels.svi_step import FULL, MEAN_FIELD, POINT
 from qvr_core.codegen.kinds import REAL
 from qvr_core.inference.fit_memory import Memory
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.guides.delta import AutoDeltaGuide
-from qvr_core.inference.guides.joint import (
+from qvr_core.inference.guides.full_rank_and_laplace import (
     AutoLaplaceGuide,
     AutoLowRankMultivariateNormalGuide,
     AutoMultivariateNormalGuide,
@@ -52,8 +52,8 @@ KINDS: dict[type[Guide], int] = {
     AutoMultivariateNormalGuide: FULL,
     AutoLowRankMultivariateNormalGuide: LOW_RANK,
 }
-EVALUATE = Compiled(descent.evaluate, REAL)  # pyright: ignore[reportUnknownArgumentType]
-CLIPPED = Compiled(descent.clipped, REAL)  # pyright: ignore[reportUnknownArgumentType]
+EVALUATE = Compiled(svi_step.evaluate, REAL)  # pyright: ignore[reportUnknownArgumentType]
+CLIPPED = Compiled(svi_step.clipped, REAL)  # pyright: ignore[reportUnknownArgumentType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class CompiledSteps:
         # the code is compiled, or read from disk, before the first step
         if kind == LOW_RANK:
             own = (theta, self.noise, self._latents, self._gradient)
-            weigh = partial[float](descent.weighed, tight)
+            weigh = partial[float](svi_step.weighed, tight)
             self._evaluate = LowRankBound(density, weigh, *own, sticking=sticking)
         else:
             self._evaluate = EVALUATE.bound(

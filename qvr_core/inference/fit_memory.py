@@ -10,21 +10,24 @@ from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.codegen.calls import Compiled
-from qvr_core.codegen.kernels import descent
+from qvr_core.codegen.kernels import svi_step
 from qvr_core.inference.guides.base import Guide
 from qvr_core.inference.guides.delta import AutoDeltaGuide
-from qvr_core.inference.guides.joint import AutoLowRankMultivariateNormalGuide, AutoMultivariateNormalGuide
+from qvr_core.inference.guides.full_rank_and_laplace import (
+    AutoLowRankMultivariateNormalGuide,
+    AutoMultivariateNormalGuide,
+)
 from qvr_core.inference.guides.normal import AutoNormalGuide
 
 ADAM = (arrays.optim.Adam, arrays.optim.AdamW)
 UNLIKE = ("amsgrad", "maximize", "differentiable", "capturable")
 """Settings of Adam that only torch's own step knows."""
-STEP = Compiled(descent.adam)  # pyright: ignore[reportUnknownArgumentType]
+STEP = Compiled(svi_step.adam)  # pyright: ignore[reportUnknownArgumentType]
 
 
 class Memory:
-    """The parameters of a guide as one vector, in the order of `descent.evaluate`, with gradient and moments beside it;
-    the arrays of guide and optimiser are views of them."""
+    """The parameters of a guide as one vector, in the order of `svi_step.evaluate`, with gradient and moments beside
+    it; the arrays of guide and optimiser are views of them."""
 
     def __init__(self, guide: Guide, optimizer: arrays.optim.Optimizer) -> None:
         self.optimizer = optimizer

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from qvr_core.syntax.cutter import Block, Extent, block_tree, extent, unit_text
 from qvr_core.syntax.doc_comments import comment_run
-from qvr_core.syntax.failures import failed_unit
+from qvr_core.syntax.internal_error import failed_unit
 from qvr_core.syntax.layout import Logical, next_code, shape
 from qvr_core.syntax.observed_names import with_observed_names
 from qvr_core.syntax.placing import (

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from qvr_core.syntax.failures import failed_unit
+from qvr_core.syntax.internal_error import failed_unit
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds, tokenize
 from qvr_core.syntax.mistakes.openers import KEYWORDS, is_foreign_block, near_word, opener
 from qvr_core.syntax.mistakes.recovery import balanced, explained

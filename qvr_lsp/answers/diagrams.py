@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygls.exceptions import JsonRpcInvalidParams
 
 from qvr_core.diagrams import NoDiagram, NoDot, build, drawable, main_name, to_dot, to_json, to_mermaid, to_png, to_svg
-from qvr_core.ide.outline import drawable_at
+from qvr_core.ide.outline_and_folding import drawable_at
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_lsp.documents import Document, View
 from qvr_lsp.features.resolving import call, run_in_thread

@@ -41,7 +41,7 @@ MAX_SYMBOLS = 500
 @in_thread_if_large
 def document_symbols(ls: QvrLanguageServer, document: View, params: types.DocumentSymbolParams) -> list[Json]:
     """the outline"""
-    from qvr_core.ide.outline import outline
+    from qvr_core.ide.outline_and_folding import outline
 
     found, where = outline(document.snapshot), document.range_json
     if ls.has("text_document.document_symbol.hierarchical_document_symbol_support"):
@@ -96,7 +96,7 @@ async def workspace_symbols(ls: QvrLanguageServer, params: types.WorkspaceSymbol
 
 
 def _matching(ls: QvrLanguageServer, uri: str, snapshot: Snapshot, query: str) -> list[Json]:
-    from qvr_core.ide.outline import outline
+    from qvr_core.ide.outline_and_folding import outline
 
     return [
         {

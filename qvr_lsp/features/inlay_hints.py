@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from qvr_core.ide.answers import InlayHint
-    from qvr_core.runs.record.fitted import Beside
+    from qvr_core.runs.record.last_fit import Beside
     from qvr_lsp.documents import View
 
 LSP_KINDS = {"type": 1, "pipeline": 1, "hole": 1, "direction": 2, "parameter": 2}

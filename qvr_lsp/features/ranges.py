@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @in_thread_if_large
 def folding(ls: QvrLanguageServer, document: View, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
     """blocks and comments"""
-    from qvr_core.ide.outline import folds
+    from qvr_core.ide.outline_and_folding import folds
 
     limit = ls.get("text_document.folding_range.range_limit") or 5000
     return [
@@ -34,7 +34,7 @@ def selection(ls: QvrLanguageServer, document: View, params: types.SelectionRang
 
 
 def _chain(document: View, position: types.Position) -> types.SelectionRange:
-    from qvr_core.ide.outline import selections
+    from qvr_core.ide.outline_and_folding import selections
 
     outermost, *inner = reversed(selections(document.snapshot, document.cursor(position)))
     found = types.SelectionRange(document.range(outermost))

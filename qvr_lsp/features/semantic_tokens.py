@@ -40,7 +40,7 @@ async def _all(ls: QvrLanguageServer, document: Document) -> list[int]:
 
 
 def numbers(snapshot: Snapshot, units: Encoding) -> list[int]:
-    from qvr_core.ide.tokens import statement_tokens
+    from qvr_core.ide.semantic_tokens import statement_tokens
 
     found = [token for statement in snapshot.statements for token in statement_tokens(snapshot, statement)]
     return encoded(found, snapshot.lines, units)
@@ -81,7 +81,7 @@ def difference(old: list[int], new: list[int]) -> list[Json]:
 @in_thread_if_large
 def partial(ls: QvrLanguageServer, document: View, params: types.SemanticTokensRangeParams) -> Json:
     """the same of some lines"""
-    from qvr_core.ide.tokens import tokens
+    from qvr_core.ide.semantic_tokens import tokens
 
     snapshot = document.snapshot
     found = tokens(snapshot, document.stretch(params.range))

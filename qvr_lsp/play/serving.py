@@ -27,7 +27,7 @@ from qvr_lsp.language_server import QvrLanguageServer
 from qvr_lsp.messages import ReadParams
 from qvr_lsp.play.access import Guard
 from qvr_lsp.play.folder import Folder
-from qvr_lsp.play.page import NoPage, files_of, find_page, index_with, type_of
+from qvr_lsp.play.page_files import NoPage, files_of, find_page, index_with, type_of
 from qvr_lsp.play.requests import register
 from qvr_lsp.streams import MAX_MESSAGE, same_token, token_of
 

@@ -17,7 +17,7 @@ from qvr_lsp.uris import path_of
 if TYPE_CHECKING:
     from qvr_core.analysis import LocatedDiagnostic, LocatedFix, Snapshot
     from qvr_core.ide.prose import Prose
-    from qvr_core.runs.record.fitted import Beside, Fitted
+    from qvr_core.runs.record.last_fit import Beside, Fitted
     from qvr_lsp.documents import Document, Documents
     from qvr_lsp.editor import Client
     from qvr_lsp.json_values import Json
@@ -114,7 +114,7 @@ class Fits:
         document = self._documents.find(uri)
         if not self._held.get(uri) or document is None or not document.ready:
             return
-        from qvr_core.runs.record.fitted import beside
+        from qvr_core.runs.record.last_fit import beside
 
         for fit in list(self._held[uri].values()):
             yield from beside(fit, snapshot)
@@ -135,7 +135,7 @@ class Fits:
         held = self._held.get(document.uri)
         if not held or not self._client.settings.diagnostics_fits:
             return
-        from qvr_core.runs.record.fitted import problems, reruns
+        from qvr_core.runs.record.last_fit import problems, reruns
 
         for fit in list(held.values()):
             for check, problem in problems(fit, document.snapshot):
@@ -145,7 +145,7 @@ class Fits:
 
 def fits_of(snapshot: Snapshot, path: Path, root: Path, held: Mapping[str, Fitted]) -> dict[str, Fitted]:
     """The last fit of each program of a file that has one; those that are `held` are not read again."""
-    from qvr_core.runs.record.fitted import last_fit
+    from qvr_core.runs.record.last_fit import last_fit
     from qvr_core.runs.record.store import RunStore
 
     store, file = RunStore(root), Path(os.path.abspath(path))

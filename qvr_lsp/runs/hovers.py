@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qvr_core.ide.prose import Code, Listing, Prose, prose
-from qvr_core.runs.record.fitted import Fitted, blocks, coarse, give_or_take, shown
+from qvr_core.runs.record.last_fit import Fitted, blocks, coarse, give_or_take, shown
 from qvr_core.runs.record.live import Drawn
 from qvr_core.runs.record.summary import Element, SiteSummary
 

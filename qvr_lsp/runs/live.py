@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
     from qvr_core.ide.prose import Prose
     from qvr_core.runs.client.live import LiveWorker
-    from qvr_core.runs.record.fitted import Beside, Fitted
+    from qvr_core.runs.record.last_fit import Beside, Fitted
     from qvr_core.runs.record.live import Asked, Drawn
     from qvr_core.runs.record.protocol import Job
     from qvr_core.runs.record.summary import SiteSummary
@@ -241,7 +241,7 @@ class Live:
             or (held.drawn.method == "prior") != (self._client.settings.live == "prior")
         ):
             return False
-        from qvr_core.runs.record.fitted import rests_on
+        from qvr_core.runs.record.last_fit import rests_on
 
         return held.fit.program == program and held.fit.rests_on == rests_on(snapshot, program)
 
@@ -309,7 +309,7 @@ class Live:
         return self._held.pop(uri, None) is not None
 
     def _hold(self, uri: str, snapshot: Snapshot, program: str, found: Drawn) -> None:
-        from qvr_core.runs.record.fitted import Fitted, rests_on
+        from qvr_core.runs.record.last_fit import Fitted, rests_on
         from qvr_lsp.runs.hovers import about_drawn
 
         self._forget(uri)
@@ -329,7 +329,7 @@ class Live:
             return
         from dataclasses import replace
 
-        from qvr_core.runs.record.fitted import beside
+        from qvr_core.runs.record.last_fit import beside
 
         drawn, program = held.drawn, held.fit.program
         prior = drawn.method == "prior"
@@ -351,7 +351,7 @@ class Live:
         held, document = self._held.get(uri), self._documents.find(uri)
         if held is None or document is None or not document.ready:
             return {}
-        from qvr_core.runs.record.fitted import rests_on
+        from qvr_core.runs.record.last_fit import rests_on
 
         return held.about if rests_on(snapshot, held.fit.program) == held.fit.rests_on else {}
 
@@ -385,7 +385,7 @@ def in_words(program: str, drawn: Drawn, budget: float) -> str:
 
 def figure_of(site: SiteSummary) -> str:
     """Figures that are not cut: VS Code shows 43 characters of a line's hints.  R-hat only where it is too large."""
-    from qvr_core.runs.record.fitted import brief, figure
+    from qvr_core.runs.record.last_fit import brief, figure
 
     return figure(site) if any(one.unmixed for one in site.elements) else brief(site)
 

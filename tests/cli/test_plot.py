@@ -15,8 +15,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
-from qvr_core.runs.figures.loo import loo_of
-from qvr_core.runs.figures.refitted import Plan, Refit, Refits, asked_by
+from qvr_core.runs.evaluation.loo import loo_of
+from qvr_core.runs.evaluation.refitted import Plan, Refit, Refits, asked_by
 from qvr_core.runs.pictures.look import between, theme
 from qvr_core.runs.pictures.posteriors import POSTERIORS, posterior
 from qvr_core.runs.pictures.predictions import predictive, series, statistics

@@ -126,7 +126,7 @@ def test_a_run_whose_scheduler_is_lost_goes_on_elsewhere(
 
 
 def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qvr_core.cluster.opened.CONNECT", 0.2)
+    monkeypatch.setattr("qvr_core.cluster.schedulers.CONNECT", 0.2)
     ending = conducted(made(tmp_path, cluster="tcp://127.0.0.1:9"))[-1]
     assert isinstance(ending, Failed)
     assert ending.message == "no scheduler answers at tcp://127.0.0.1:9: start one by `dask scheduler`"
@@ -146,7 +146,7 @@ def units_at_work() -> list[int]:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"qvr_core.runs.worker.units" in words and b"State:\tZ" not in (folder / "status").read_bytes():
+        if b"qvr_core.runs.worker.cluster_units" in words and b"State:\tZ" not in (folder / "status").read_bytes():
             found.append(int(folder.name))
     return found
 

@@ -17,7 +17,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
-from qvr_core.runs.figures.refitted import Plan, Refits, read
+from qvr_core.runs.evaluation.refitted import Plan, Refits, read
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker import refits, replicates
 from tests.cluster.processes import NO_NANNY, Started, killed, session_of, started, until
@@ -94,7 +94,7 @@ def test_replicates_are_those_of_this_machine(
         asked = ("calibrate", "m.qvr", "--replicates", "25", *more)
         assert told(*asked, "--cluster", cluster.address) == told(*asked)
     Path("qvr.toml").write_text('[run.normal]\ncluster = "tcp://127.0.0.1:9"\n')
-    monkeypatch.setattr("qvr_core.cluster.opened.CONNECT", 0.2)
+    monkeypatch.setattr("qvr_core.cluster.schedulers.CONNECT", 0.2)
     refused = qvr("calibrate", "m.qvr")
     assert refused.exit_code == 1 and "no scheduler answers at tcp://127.0.0.1:9" in refused.output
     assert "--cluster none" in refused.output
@@ -147,7 +147,11 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*command, "--cluster", "local[2]"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        until(lambda: sum(b"qvr_core.runs.worker.units" in words for words in session_of(process.pid).values()) == 2)
+        until(
+            lambda: (
+                sum(b"qvr_core.runs.worker.cluster_units" in words for words in session_of(process.pid).values()) == 2
+            )
+        )
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=HANG)[1]
     assert process.returncode not in (0, -signal.SIGKILL)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qvr_core.cluster.dealing import seconds_each
+from qvr_core.cluster.dispatch import seconds_each
 from qvr_core.cluster.packing import UnitFailed, answered, failure, packed, read_frame, unpacked, write_frame
 
 

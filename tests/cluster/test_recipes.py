@@ -21,7 +21,7 @@ from qvr_core.runs.record.store import RunStore
 from tests.cluster.processes import session_of, until
 from tests.forks import shell_path
 from tests.patience import HANG
-from tests.runs.fit.test_together import MODEL
+from tests.runs.fit.test_distributed import MODEL
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "many-machines.md").read_text()

@@ -15,11 +15,11 @@ import torch
 from qvr_core.codegen.build import address_of
 from qvr_core.codegen.definitions import parsed
 from qvr_core.codegen.expressions import LIBM
-from qvr_core.codegen.kernels import elementary, functions, mixing, special, transition, wide
+from qvr_core.codegen.kernels import elementary, functions, nuts_and_hmc, rhat_and_ess, simd_math, special
 from qvr_core.codegen.kinds import REAL, WHOLE, Array, Unsupported
 from qvr_core.codegen.lowering.density import lowered
 from qvr_core.codegen.wasm.module import Module
-from qvr_core.codegen.wasm.sampler import ADVANCE, MIXING
+from qvr_core.codegen.wasm.page_sampler import ADVANCE, MIXING
 from qvr_core.dsl import loads
 from qvr_core.inference.diagnostics import convergence
 from qvr_core.inference.diagnostics.convergence import mcse_mean
@@ -97,7 +97,7 @@ def test_large_angles_are_as_exact_as_small_ones(tmp_path: Path) -> None:
 def test_functions_that_the_loops_call(tmp_path: Path) -> None:
     called = [
         (name, function)
-        for module in (functions, special, wide)
+        for module in (functions, special, simd_math)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     ]
@@ -131,7 +131,7 @@ def test_the_subset_means_what_it_means_to_python(tmp_path: Path) -> None:
 
 def test_a_sampler_wants_a_density() -> None:
     with pytest.raises(Unsupported, match="a density in a module that has none"):
-        Module().take(transition.advance, ADVANCE)
+        Module().take(nuts_and_hmc.advance, ADVANCE)
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ def chain(plain: Any, text: Any, number: int) -> tuple[Chain, Call]:
         here.inverse.copy(), here.root.copy(), here.mean.copy(), here.squares.copy(), here._trees.copy(),
         state_of(here.generator), 0, 0, count, WARMUP, SETTINGS.window_start, np.array(SETTINGS.ends), SETTINGS.early,
         SETTINGS.early_depth, SETTINGS.most, 0, 0.0, SETTINGS.target, 1, 1, np.zeros((count, plain.width)),
-        np.zeros((count, transition.REPORTED)),
+        np.zeros((count, nuts_and_hmc.REPORTED)),
     ]  # fmt: skip
     return here, Call("advance", arguments)
 
@@ -258,7 +258,7 @@ def test_chains_are_those_of_machine_code(name: str, texts: Any, tmp_path: Path)
     plain, text = texts["examples", name]
     module = Module()
     module.take_loops(text)
-    module.take(transition.advance, ADVANCE)
+    module.take(nuts_and_hmc.advance, ADVANCE)
     pairs = [chain(plain, text, number) for number in range(4)]
     (answers,) = ran([Job(module.encoded(), [call for _, call in pairs])], tmp_path)
     theirs = [here.advance(WARMUP + DRAWS)[0] for here, _ in pairs]
@@ -281,17 +281,20 @@ def test_what_is_said_of_chains_is_what_the_command_line_says(tmp_path: Path) ->
     steps[..., 3] = np.round(steps[..., 3])
     steps[0, :, 4] += 3.0
     module = Module()
-    module.take(mixing.mixing, MIXING)
+    module.take(rhat_and_ess.mixing, MIXING)
     room = [np.zeros(4 * 501) for _ in range(4)]
-    calls = [Call("mixing", [np.ascontiguousarray(steps[..., at]), np.zeros(mixing.TOLD), *room]) for at in range(5)]
+    calls = [
+        Call("mixing", [np.ascontiguousarray(steps[..., at]), np.zeros(rhat_and_ess.TOLD), *room]) for at in range(5)
+    ]
     (answers,) = ran([Job(module.encoded(), calls)], tmp_path)
     found = np.array([answer.arrays[1] for answer in answers])
     wanted = convergence.mixing(steps)
     flat = steps.reshape(-1, 5)
     for place, numbers in (
-        (mixing.MEAN, flat.mean(0)), (mixing.SD, flat.std(0, ddof=1)), (mixing.LOW, np.quantile(flat, 0.05, axis=0)),
-        (mixing.MEDIAN, np.median(flat, axis=0)), (mixing.HIGH, np.quantile(flat, 0.95, axis=0)),
-        (mixing.R_HAT, wanted.r_hat), (mixing.BULK, wanted.bulk), (mixing.TAIL, wanted.tail),
-        (mixing.OF_MEAN, wanted.mean),
+        (rhat_and_ess.MEAN, flat.mean(0)), (rhat_and_ess.SD, flat.std(0, ddof=1)),
+        (rhat_and_ess.LOW, np.quantile(flat, 0.05, axis=0)),
+        (rhat_and_ess.MEDIAN, np.median(flat, axis=0)), (rhat_and_ess.HIGH, np.quantile(flat, 0.95, axis=0)),
+        (rhat_and_ess.R_HAT, wanted.r_hat), (rhat_and_ess.BULK, wanted.bulk), (rhat_and_ess.TAIL, wanted.tail),
+        (rhat_and_ess.OF_MEAN, wanted.mean),
     ):  # fmt: skip
         np.testing.assert_allclose(found[:, place], numbers, rtol=1e-9, atol=1e-12, err_msg=str(place))

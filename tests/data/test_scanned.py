@@ -17,8 +17,8 @@ from qvr_core.analysis import analyse
 from qvr_core.data.binding import Whole
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.scanned import files, plan, rows, survey
-from qvr_core.runs.prepare.in_blocks import Scanned
 from qvr_core.runs.prepare.prepare import Prepared, prepare
+from qvr_core.runs.prepare.tables_in_blocks import Scanned
 from tests.runs.jobs import make_job
 
 MODEL = """\

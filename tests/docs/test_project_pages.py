@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from qvr_core.codegen.store import CACHE_VARIABLE
+from qvr_core.codegen.object_cache import CACHE_VARIABLE
 from qvr_core.disk import MOST_BYTES
 from qvr_lsp.server import arguments
 from scripts.versions import PACKAGES, PATTERNS, ROOT, disagreement, versions

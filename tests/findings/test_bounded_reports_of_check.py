@@ -40,7 +40,7 @@ def test_c3_programs_are_told_all_of_them(tmp_path: Path) -> None:
 
 
 def test_c3_the_text_is_split_once_for_all_findings() -> None:
-    from qvr_core.cli.written.findings import Finding
+    from qvr_core.cli.output.diagnostics_text import Finding
 
     text = "".join(f"object A{i} : Unknown{i}\n" for i in range(20))
     findings = [Finding("a.qvr", text, found) for found in Analyzer(text).snapshot().diagnostics()]

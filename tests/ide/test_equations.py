@@ -10,7 +10,7 @@ from qvr_core.ide.edits.rename import rename
 from qvr_core.ide.hover import hover
 from qvr_core.ide.navigation import definition
 from qvr_core.ide.prose import markdown
-from qvr_core.ide.tokens import statement_tokens
+from qvr_core.ide.semantic_tokens import statement_tokens
 from tests.ide.cases import applied, at
 
 TEXT = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.analysis import Analyzer, Snapshot
-from qvr_core.ide import hover, inlays, model_as_json, navigation, outline, tokens
+from qvr_core.ide import hover, inlays, model_as_json, navigation, outline_and_folding, semantic_tokens
 from qvr_core.ide.completion import completion, signature
 from qvr_core.ide.edits import fixes, formatting, refactor, rename
 from qvr_core.syntax.source import Cursor, Range
@@ -28,8 +28,8 @@ AT_CURSOR = (
     navigation.highlights,
     navigation.linked,
     navigation.callable_at,
-    outline.selections,
-    outline.drawable_at,
+    outline_and_folding.selections,
+    outline_and_folding.drawable_at,
     rename.prepare,
     lambda snapshot, cursor: rename.rename(snapshot, cursor, "brand_new"),
     lambda snapshot, cursor: refactor.refactorings(snapshot, Range(cursor, cursor)),
@@ -37,13 +37,13 @@ AT_CURSOR = (
     formatting.indentation,
 )
 OF_FILE = (
-    outline.outline,
-    outline.folds,
+    outline_and_folding.outline,
+    outline_and_folding.folds,
     formatting.edits,
     fixes.fix_all,
     refactor.organize,
     lambda snapshot: inlays.inlays(snapshot, WHOLE),
-    lambda snapshot: tokens.tokens(snapshot, WHOLE),
+    lambda snapshot: semantic_tokens.tokens(snapshot, WHOLE),
     lambda snapshot: model_as_json.model_json(snapshot.model, snapshot.find),
 )
 

@@ -8,7 +8,7 @@ from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.completion.signature import signature
 from qvr_core.ide.hover import hover
 from qvr_core.ide.prose import markdown
-from qvr_core.ide.tokens import statement_tokens
+from qvr_core.ide.semantic_tokens import statement_tokens
 from tests.ide.cases import at
 
 TEXT = """\

@@ -13,7 +13,7 @@ from qvr_core.ide.hover import hover
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.navigation import definition, find_references, highlights
 from qvr_core.ide.prose import markdown
-from qvr_core.ide.tokens import tokens
+from qvr_core.ide.semantic_tokens import tokens
 from qvr_core.semantics.types.model.steps import MarginalizeModel
 from qvr_core.syntax.source import Cursor, Range
 from tests.ide.cases import applied, at

@@ -9,8 +9,8 @@ from qvr_core.ide.completion.completion import complete
 from qvr_core.ide.edits.formatting import indentation
 from qvr_core.ide.hover import hover
 from qvr_core.ide.navigation import definition, find_references
-from qvr_core.ide.outline import folds, outline
-from qvr_core.ide.tokens import tokens
+from qvr_core.ide.outline_and_folding import folds, outline
+from qvr_core.ide.semantic_tokens import tokens
 from qvr_core.syntax.source import Cursor, Range
 from tests.ide.cases import at, text_of
 

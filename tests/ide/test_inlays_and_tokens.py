@@ -9,7 +9,7 @@ import pytest
 from qvr_core.analysis import Analyzer
 from qvr_core.ide.completion.signature import signature
 from qvr_core.ide.inlays import inlays
-from qvr_core.ide.tokens import tokens
+from qvr_core.ide.semantic_tokens import tokens
 from qvr_core.ide.undeclared import declare_actions
 from qvr_core.syntax.source import Cursor, Range
 from tests.ide.cases import LM, PROGRAM, applied, at, errors

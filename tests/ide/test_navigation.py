@@ -11,7 +11,7 @@ from qvr_core.ide.answers import Refusal
 from qvr_core.ide.edits.rename import prepare, rename
 from qvr_core.ide.imports.shared import Shared
 from qvr_core.ide.navigation import callees, callers, definition, find_references, highlights, linked, type_definition
-from qvr_core.ide.outline import drawable_at, folds, outline, selections
+from qvr_core.ide.outline_and_folding import drawable_at, folds, outline, selections
 from qvr_core.syntax.source import Range
 from tests.ide.cases import LM, PROGRAM, applied, at, errors, text_of
 

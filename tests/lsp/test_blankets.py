@@ -29,8 +29,8 @@ async def test_a_hover_has_a_blanket_once_networkx_is_loaded(monkeypatch: pytest
         place = {"textDocument": document, "position": {"line": 2, "character": 11}}
         return str((await page.ask("textDocument/hover", place))["result"]["contents"])
 
-    monkeypatch.setitem(sys.modules, "qvr_core.dependence.library", None)
+    monkeypatch.setitem(sys.modules, "qvr_core.dependence.lazy_networkx", None)
     assert "Markov" not in await told()
-    monkeypatch.delitem(sys.modules, "qvr_core.dependence.library")
-    import_module("qvr_core.dependence.library")
+    monkeypatch.delitem(sys.modules, "qvr_core.dependence.lazy_networkx")
+    import_module("qvr_core.dependence.lazy_networkx")
     assert "Markov blanket: sd, y" in (await told()).replace("`", "")

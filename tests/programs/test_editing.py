@@ -17,10 +17,10 @@ from qvr_core.ide.edits.rename import rename
 from qvr_core.ide.hover import hover
 from qvr_core.ide.names import names_of
 from qvr_core.ide.navigation import definition, find_references
-from qvr_core.ide.outline import folds
+from qvr_core.ide.outline_and_folding import folds
 from qvr_core.ide.prose import markdown
+from qvr_core.ide.semantic_tokens import tokens
 from qvr_core.ide.symbols import RENAMABLE, Found, Symbol, place_of, symbol_of
-from qvr_core.ide.tokens import tokens
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Severity

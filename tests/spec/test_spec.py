@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from qvr_core.runs.record.data_checks import DATA_FILE, DATA_UNUSED
-from qvr_core.runs.record.fitted import UNRELIABLE
+from qvr_core.runs.record.last_fit import UNRELIABLE
 from qvr_core.semantics.types.catalogue import CATALOGUE, INTERNAL_ERROR
 from tests.spec.cases import Case, problems, read_cases
 

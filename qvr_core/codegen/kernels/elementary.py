@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from qvr_core.codegen.kernels import wide
+from qvr_core.codegen.kernels import simd_math
 
 FLAGS = ""
 SPLITTER = 134217729.0
@@ -114,38 +114,38 @@ def acos(x):
 def sinh(x):
     size = abs(x)
     if size > 40.0:
-        half = wide.exp(0.5 * size)
+        half = simd_math.exp(0.5 * size)
         return math.copysign(0.5 * half * half, x)
-    e = wide.expm1(size)
+    e = simd_math.expm1(size)
     return math.copysign(0.5 * (e + e / (e + 1.0)), x)
 
 
 def cosh(x):
-    half = wide.exp(0.5 * abs(x))
+    half = simd_math.exp(0.5 * abs(x))
     return 0.5 * half * half + 0.5 / half / half
 
 
 def asinh(x):
     size = abs(x)
     if size > 1e10:
-        return math.copysign(wide.log(size) + 0.6931471805599453, x) if not math.isnan(x) else x
-    return math.copysign(wide.log1p(size + size * size / (1.0 + math.sqrt(1.0 + size * size))), x)
+        return math.copysign(simd_math.log(size) + 0.6931471805599453, x) if not math.isnan(x) else x
+    return math.copysign(simd_math.log1p(size + size * size / (1.0 + math.sqrt(1.0 + size * size))), x)
 
 
 def acosh(x):
     if x > 1e10:
-        return wide.log(x) + 0.6931471805599453
+        return simd_math.log(x) + 0.6931471805599453
     above = x - 1.0
-    return wide.log1p(above + math.sqrt(above * (2.0 + above))) if x >= 1.0 else math.nan
+    return simd_math.log1p(above + math.sqrt(above * (2.0 + above))) if x >= 1.0 else math.nan
 
 
 def atanh(x):
     size = abs(x)
-    return math.copysign(0.5 * wide.log1p(2.0 * size / (1.0 - size)), x)
+    return math.copysign(0.5 * simd_math.log1p(2.0 * size / (1.0 - size)), x)
 
 
 def log10(x):
-    return wide.log(x) * 0.4342944819032518
+    return simd_math.log(x) * 0.4342944819032518
 
 
 def hypot(x, y):
@@ -165,12 +165,13 @@ def power(x, y):
     odd = whole and math.floor(0.5 * y) != 0.5 * y
     if x < 0.0 and not whole and not math.isinf(x):
         return math.nan
-    size = wide.exp(y * wide.log(abs(x)))
+    size = simd_math.exp(y * simd_math.log(abs(x)))
     return -size if odd and math.copysign(1.0, x) < 0.0 else size
 
 
 OF_C: dict[str, Any] = {
     **{f.__name__: f for f in (sin, cos, tan, atan, atan2, asin, acos, sinh, cosh, asinh, acosh, atanh, log10, hypot)},
-    "exp": wide.exp, "expm1": wide.expm1, "log": wide.log, "log1p": wide.log1p, "tanh": wide.tanh, "pow": power,
+    "exp": simd_math.exp, "expm1": simd_math.expm1, "log": simd_math.log, "log1p": simd_math.log1p,
+    "tanh": simd_math.tanh, "pow": power,
 }  # fmt: skip
 """By C's name: all of `expressions.LIBM`."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from qvr_core.data.arrays import Arrays
+from qvr_core.data.npz_archives import Arrays
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables.columns import Columns, by_name, no_rows, read_head
 from qvr_core.data.tables.csv_tables import broken_csv, check_csv, read_csv_frame

@@ -66,7 +66,7 @@ def _plain(series: Any) -> list[Any]:
 
 
 def _arrays(path: str, rows: int, cells: int) -> dict[str, Any]:
-    from qvr_core.data.arrays import Arrays
+    from qvr_core.data.npz_archives import Arrays
     from qvr_core.data.tables.columns import read_head
 
     read_head(path)

@@ -15,7 +15,7 @@ from qvr_core.ide.completion.likely import program_at
 from qvr_core.ide.completion.offers import BEST, GOOD, MANY, OTHER, PLAIN, Items, arrow_names, used_elsewhere
 from qvr_core.ide.completion.typing import codomain_of_text, fits
 from qvr_core.ide.completion.uses_of_names import lines_of
-from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.outline_and_folding import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared
 from qvr_core.ide.view import arrow_of, model_of

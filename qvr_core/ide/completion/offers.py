@@ -19,7 +19,7 @@ from qvr_core.ide.descriptions import function_text
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import builtin_text, combinator_text, family_text, keyword_text
 from qvr_core.ide.names import names_of
-from qvr_core.ide.outline import declaration_detail
+from qvr_core.ide.outline_and_folding import declaration_detail
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import Declared, Symbol, binding_kind, bindings, lookup
 from qvr_core.ide.view import arrow_of, declared_facts, model_of

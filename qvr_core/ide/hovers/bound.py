@@ -14,8 +14,8 @@ from qvr_core.ide.indices import order_note
 from qvr_core.ide.language_words import sentence
 from qvr_core.ide.names import names_of
 from qvr_core.ide.prose import Code, Comment, Paragraph, Prose, prose
-from qvr_core.ide.reading import data_words, element_words, let_words
 from qvr_core.ide.symbols import Found, Symbol, bindings
+from qvr_core.ide.types_in_words import data_words, element_words, let_words
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.types.data_text import data_text

@@ -9,8 +9,8 @@ from qvr_core.ide.hovers.sites import value_text
 from qvr_core.ide.hovers.words import reduction_text, short
 from qvr_core.ide.language_words import builtin_text, constraint_words, family_text
 from qvr_core.ide.prose import Code, Prose, prose
-from qvr_core.ide.reading import let_words
 from qvr_core.ide.symbols import Found
+from qvr_core.ide.types_in_words import let_words
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.diagnostics import Origin

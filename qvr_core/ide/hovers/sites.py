@@ -7,7 +7,7 @@ from qvr_core.ide.axes import plate_of, site_type, type_text
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Prose, prose
-from qvr_core.ide.reading import each_of, element_words, site_words
+from qvr_core.ide.types_in_words import each_of, element_words, site_words
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.language.outcomes import computed_name, outcome_text

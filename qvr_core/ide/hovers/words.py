@@ -11,9 +11,9 @@ from qvr_core.ide.hovers.bound import binding_text, data_told, in_words, made_of
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import keyword_text
 from qvr_core.ide.prose import Code, Heading, Listing, Prose, prose
-from qvr_core.ide.reading import element_words, set_words
 from qvr_core.ide.symbols import Found, Symbol
 from qvr_core.ide.target import Keyword
+from qvr_core.ide.types_in_words import element_words, set_words
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.options import OBJECT_KEYS, WORD_MEANINGS
 from qvr_core.semantics.language.roles import ROLES

@@ -2,7 +2,7 @@
 
 from qvr_core.inference.guides.base import Guide, Proposal
 from qvr_core.inference.guides.delta import AutoDeltaGuide
-from qvr_core.inference.guides.joint import (
+from qvr_core.inference.guides.full_rank_and_laplace import (
     AutoLaplaceGuide,
     AutoLowRankMultivariateNormalGuide,
     AutoMultivariateNormalGuide,

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.codegen.calls import Compiled
-from qvr_core.codegen.kernels import transition
+from qvr_core.codegen.kernels import nuts_and_hmc
 
 if TYPE_CHECKING:
     from qvr_core.inference.machine.compiled import MachineDensity
 
 Array = NDArray[Any]
-ADVANCE = Compiled(transition.advance)  # pyright: ignore[reportUnknownArgumentType]
+ADVANCE = Compiled(nuts_and_hmc.advance)  # pyright: ignore[reportUnknownArgumentType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,20 @@ class Chain:
         self.density, self.settings, self.generator = density, settings, generator
         width = len(q)
         self.q, self.g = q.astype(np.float64), gradient.astype(np.float64)
-        self.numbers = np.zeros(transition.NUMBERS)
-        self.numbers[transition.LOG_DENSITY], self.numbers[transition.STEP] = log_density, settings.step_size
+        self.numbers = np.zeros(nuts_and_hmc.NUMBERS)
+        self.numbers[nuts_and_hmc.LOG_DENSITY], self.numbers[nuts_and_hmc.STEP] = log_density, settings.step_size
         self.inverse = np.eye(width) if settings.dense else np.ones((1, width))
         self.root = np.eye(width) if settings.dense else np.ones((1, 1))
         self.mean, self.squares = np.zeros(width), np.zeros_like(self.inverse)
         self.draw = 0
-        self._trees = np.zeros((transition.CHECKPOINTS + 2 * (settings.most + 1), width))
+        self._trees = np.zeros((nuts_and_hmc.CHECKPOINTS + 2 * (settings.most + 1), width))
         self._room = np.zeros(max(density.room, 1))
 
     def advance(self, count: int) -> tuple[Array, Array]:
         """`count` transitions: positions (count, D) and what `transition` reports of each, (count, 7)."""
         density, settings = self.density, self.settings
         positions = np.empty((count, len(self.q)))
-        reports = np.empty((count, transition.REPORTED))
+        reports = np.empty((count, nuts_and_hmc.REPORTED))
         ADVANCE(
             density.address,
             self._room,
@@ -106,8 +106,8 @@ class Chain:
 
     @property
     def step_size(self) -> float:
-        """The leapfrog step of the next transition."""
-        return float(self.numbers[transition.STEP])
+        """The leapfrog step of the next nuts_and_hmc."""
+        return float(self.numbers[nuts_and_hmc.STEP])
 
     def state(self) -> dict[str, Any]:
         """All that the chain is, to go on from later: arrays, and the generator's state."""

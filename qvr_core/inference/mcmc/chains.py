@@ -34,7 +34,7 @@ from qvr_core.runtime.values.errors import InputProblem
 if TYPE_CHECKING:
     from distributed import Client
 
-    from qvr_core.cluster.dealing import Dealer
+    from qvr_core.cluster.dispatch import Dealer
 
 Kernel = HMCKernel | NUTSKernel
 Schedule = Literal["together", "processes", "sequential"]
@@ -111,7 +111,7 @@ class MCMC:
         given = observations if observations is not None else getattr(model, "observations", None)
         told = Given(model, x, dict(given or {}))
         if self.client is not None:
-            from qvr_core.cluster.dealing import Dealer
+            from qvr_core.cluster.dispatch import Dealer
 
             dealer = Dealer(self.client, lambda text: warnings.warn(text, stacklevel=2))
             return replace(joined(self.on_cluster(dealer, potential, seeds)), given=told)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from qvr_core.cluster.dealing import LOOKS, Dealer, seconds_each
-from qvr_core.codegen.kernels.transition import REPORTED
+from qvr_core.cluster.dispatch import LOOKS, Dealer, seconds_each
+from qvr_core.codegen.kernels.nuts_and_hmc import REPORTED
 from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.slices import SECONDS, archive_of, kind_of_machine, request, taken
 from qvr_core.inference.mcmc.collected import Collected

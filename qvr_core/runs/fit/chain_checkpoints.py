@@ -1,6 +1,6 @@
 """Chains on disk: where each stands, what it has learned, its generator, and the draws so far.
 
-checkpoints/chains-0-3/step-000000000120/     the chains 0 to 3 after 120 transitions, see `figures/checkpoint.py`
+checkpoints/chains-0-3/step-000000000120/     the chains 0 to 3 after 120 transitions, see `evaluation/checkpoint.py`
 checkpoints/chains-0-3/draws-0-20/            draws of theirs after the warm-up, in pieces: none is written twice
 
 Each process keeps its own chains.  One that is gone on with is the one that was broken off, bit for bit, whichever
@@ -23,8 +23,8 @@ from qvr_core import __version__
 from qvr_core.arrays.engine import arrays
 from qvr_core.inference.mcmc.draws import ChainsState, Columns, Draws
 from qvr_core.inference.mcmc.mass import Array
-from qvr_core.runs.figures import checkpoint as checkpoints
-from qvr_core.runs.figures.checkpoint import Checkpoint
+from qvr_core.runs.evaluation import checkpoint as checkpoints
+from qvr_core.runs.evaluation.checkpoint import Checkpoint
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.record.atomic_files import DamagedFile

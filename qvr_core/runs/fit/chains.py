@@ -22,7 +22,7 @@ from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints
 from qvr_core.runs.fit.distributed import Team
 
 if TYPE_CHECKING:
-    from qvr_core.cluster.dealing import Dealer
+    from qvr_core.cluster.dispatch import Dealer
 
 
 def rows_are_independent(potential: Potential, seeds: Sequence[int]) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator
 
 from qvr_core.arrays.engine_choice import TorchWanted
 from qvr_core.cluster.address import Address
-from qvr_core.cluster.dealing import Dealer, LostCluster
-from qvr_core.cluster.opened import opened
+from qvr_core.cluster.dispatch import Dealer, LostCluster
 from qvr_core.cluster.packing import UnitFailed
+from qvr_core.cluster.schedulers import opened
 from qvr_core.runs.prepare.failures import Refused
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.inference.guides.base import Guide
-from qvr_core.inference.guides.joint import AutoMultivariateNormalGuide
+from qvr_core.inference.guides.full_rank_and_laplace import AutoMultivariateNormalGuide
 from qvr_core.inference.guides.normal import AutoNormalGuide
 
 REPEATS = 8

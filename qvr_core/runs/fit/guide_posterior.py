@@ -15,9 +15,9 @@ from qvr_core.inference.guides.base import Guide, Inputs
 from qvr_core.inference.inference_data import Fit, inference_data
 from qvr_core.inference.objectives import weigh
 from qvr_core.inference.pointwise import Given
-from qvr_core.runs.figures.fit_checks import fit_checks, source_of
-from qvr_core.runs.figures.posterior_table import table
-from qvr_core.runs.figures.summaries import keep_summary
+from qvr_core.runs.evaluation.fit_checks import fit_checks, source_of
+from qvr_core.runs.evaluation.posterior_table import table
+from qvr_core.runs.evaluation.summaries import keep_summary
 from qvr_core.runs.prepare.parts_of_rows import Parts
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.netcdf import write_netcdf

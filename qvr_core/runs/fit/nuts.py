@@ -13,7 +13,7 @@ from qvr_core import inference
 from qvr_core.arrays.engine import TORCH, arrays
 from qvr_core.arrays.engine_choice import TorchWanted
 from qvr_core.cluster.address import address_of
-from qvr_core.data.pairs import SentencePairs
+from qvr_core.data.sentence_pairs import SentencePairs
 from qvr_core.inference.axes import axes_of
 from qvr_core.inference.inference_data import lacks_prior
 from qvr_core.inference.lifting import LiftedModel
@@ -24,17 +24,17 @@ from qvr_core.inference.mcmc.draws import Slice
 from qvr_core.inference.mcmc.engines import Choice
 from qvr_core.inference.mcmc.potential import Potential, potential_of
 from qvr_core.inference.pointwise import Given
-from qvr_core.runs.figures.fit_checks import fit_checks, source_of
-from qvr_core.runs.figures.posterior_table import HURRIED, chain_table, left_out, mixing_by_site, table
-from qvr_core.runs.figures.summaries import keep_summary
+from qvr_core.runs.evaluation.fit_checks import fit_checks, source_of
+from qvr_core.runs.evaluation.posterior_table import HURRIED, chain_table, left_out, mixing_by_site, table
+from qvr_core.runs.evaluation.summaries import keep_summary
 from qvr_core.runs.fit import chain_checkpoints, chains
 from qvr_core.runs.fit.chain_checkpoints import ChainCheckpoints, Saved
 from qvr_core.runs.fit.chains import Far
-from qvr_core.runs.fit.compiling import figures_told_if_long, told_if_long
 from qvr_core.runs.fit.distributed import Team
 from qvr_core.runs.fit.shown_draws import ShownDraws
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.time_left import eta
+from qvr_core.runs.fit.waiting_messages import figures_told_if_long, told_if_long
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.record.config import RunConfig

@@ -12,7 +12,7 @@ from qvr_core.inference.axes import Axes, each_element
 from qvr_core.inference.mcmc import Progress
 from qvr_core.inference.mcmc.mass import Array
 from qvr_core.inference.mcmc.potential import Potential
-from qvr_core.runs.figures.posterior_table import labels_of
+from qvr_core.runs.evaluation.posterior_table import labels_of
 from qvr_core.runs.record.protocol import ChainSoFar, Draws
 
 MOST_NUMBERS, MOST_CHAINS = 12, 8

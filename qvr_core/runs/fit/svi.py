@@ -16,18 +16,18 @@ from qvr_core import inference
 from qvr_core.arrays.engine import TORCH, arrays, nn
 from qvr_core.arrays.random_state import seed_device
 from qvr_core.data.binding import Whole
-from qvr_core.data.pairs import SentencePairs
 from qvr_core.data.records import Records
+from qvr_core.data.sentence_pairs import SentencePairs
 from qvr_core.inference.compiled_steps import Choice, CompiledSteps
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.nonfinite import first_non_finite
 from qvr_core.inference.objectives import ELBO
-from qvr_core.runs.figures import checkpoint as checkpoints
-from qvr_core.runs.figures.accuracy import accuracies
-from qvr_core.runs.figures.checkpoint import Checkpoint
-from qvr_core.runs.figures.curvature import approximated
-from qvr_core.runs.figures.held_out import held_out_figure
-from qvr_core.runs.figures.loss_endings import Complaint, ended_badly
+from qvr_core.runs.evaluation import checkpoint as checkpoints
+from qvr_core.runs.evaluation.accuracy import accuracies
+from qvr_core.runs.evaluation.checkpoint import Checkpoint
+from qvr_core.runs.evaluation.curvature import approximated
+from qvr_core.runs.evaluation.held_out import held_out_figure
+from qvr_core.runs.evaluation.loss_endings import Complaint, ended_badly
 from qvr_core.runs.fit.convergence import PARTICLES, not_converged
 from qvr_core.runs.fit.distributed import Team, cannot_share
 from qvr_core.runs.fit.guide_posterior import guide_posterior

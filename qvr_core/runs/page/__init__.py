@@ -6,7 +6,7 @@ A page has Python, and of what runs compute with it has nothing: `alone` is said
 from __future__ import annotations
 
 from qvr_core.arrays.engine_choice import without_torch
-from qvr_core.arrays.flat import take_its_place
+from qvr_core.arrays.without_numpy import take_its_place
 
 
 def alone() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from qvr_core.codegen.kernels import mixing, transition
+from qvr_core.codegen.kernels import nuts_and_hmc, rhat_and_ess
 from qvr_core.codegen.source import Text
 from qvr_core.data.problems import DataProblem
 from qvr_core.dsl import CheckFailed
@@ -44,10 +44,10 @@ def prepared(asked: str) -> tuple[str, dict[str, bytes], Referee | None]:
         "reported": [asdict(one) for one in made.reported],
         "windowStart": made.window_start, "ends": made.ends, "early": made.early, "earlyDepth": made.early_depth,
         "depth": made.most_depth, "rows": made.checkpoints + 2 * (made.most_depth + 1),
-        "numbers": transition.NUMBERS, "told": mixing.TOLD, "reports": transition.REPORTED,
+        "numbers": nuts_and_hmc.NUMBERS, "told": rhat_and_ess.TOLD, "reports": nuts_and_hmc.REPORTED,
         "places": {
-            "logDensity": transition.LOG_DENSITY, "step": transition.STEP, "diverging": transition.DIVERGING,
-            "steps": transition.STEPS,
+            "logDensity": nuts_and_hmc.LOG_DENSITY, "step": nuts_and_hmc.STEP, "diverging": nuts_and_hmc.DIVERGING,
+            "steps": nuts_and_hmc.STEPS,
         },
     }  # fmt: skip
     parts = {"module": made.module, "starts": _doubles([number for start in made.starts for number in start])}

@@ -13,11 +13,11 @@ from qvr_core.arrays.engine import arrays, new_graph
 from qvr_core.arrays.graph import Array, Unsupported, recording_into
 from qvr_core.arrays.listing import FUNCTIONS
 from qvr_core.arrays.operations import reduce, reshape
-from qvr_core.codegen.kernels import transition
+from qvr_core.codegen.kernels import nuts_and_hmc
 from qvr_core.codegen.lowering.density import lowered
 from qvr_core.codegen.lowering.lowering import NoLoops
 from qvr_core.codegen.source import Text
-from qvr_core.codegen.wasm.sampler import sampler
+from qvr_core.codegen.wasm.page_sampler import sampler
 from qvr_core.data.needs import needs_of, open_sets
 from qvr_core.dsl import CheckFailed, Program
 from qvr_core.inference.machine.referee import disagreement
@@ -64,7 +64,7 @@ class Sampling:
     early: int
     early_depth: int
     most_depth: int = 10
-    checkpoints: int = transition.CHECKPOINTS
+    checkpoints: int = nuts_and_hmc.CHECKPOINTS
     potential: ProgramPotential | None = None
     work: int = 0
     """Numbers that one evaluation of the plain density makes."""

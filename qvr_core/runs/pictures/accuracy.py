@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qvr_core.runs.figures.loo import Loo
+from qvr_core.runs.evaluation.loo import Loo
 from qvr_core.runs.pictures.look import BAND, LETTERS, WIDTH, axes_of, figure_of, legend_below
 from qvr_core.runs.pictures.posteriors import quiet
 from qvr_core.runs.pictures.stored import NoPicture, Observed, Stored

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qvr_core.inference.labelled_datasets import Dataset, Variable
-from qvr_core.runs.figures.loo import Array
+from qvr_core.runs.evaluation.loo import Array
 from qvr_core.runs.pictures.look import (
     BAND,
     ENVELOPE,

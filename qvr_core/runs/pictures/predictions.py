@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qvr_core.data.column_names import listed, nearest
-from qvr_core.runs.figures.loo import Array
+from qvr_core.runs.evaluation.loo import Array
 from qvr_core.runs.pictures.look import LETTERS, WIDTH, Entry, axes_of, between, figure_of, grid_size, legend_below
 from qvr_core.runs.pictures.posteriors import quiet
 from qvr_core.runs.pictures.stored import NoPicture, Observed, Stored, scalars

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
-from qvr_core.runs.figures.loo import called
+from qvr_core.runs.evaluation.loo import called
 from qvr_core.runs.record.name_roles import enumerated
 from qvr_core.runs.record.netcdf import labels_along, read_netcdf
 from qvr_core.runs.record.store import RunDirectory

@@ -16,10 +16,10 @@ from qvr_core.data.binding import Whole
 from qvr_core.data.needs import Need, Needs
 from qvr_core.inference.row_terms import adding_up
 from qvr_core.runs.prepare.failures import Refused
-from qvr_core.runs.prepare.in_blocks import Scanned
 from qvr_core.runs.prepare.prepare import Prepared
 from qvr_core.runs.prepare.row_terms import refusing
 from qvr_core.runs.prepare.runnable import built
+from qvr_core.runs.prepare.tables_in_blocks import Scanned
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runtime.programs.handlers import Handler, scale
 from qvr_core.runtime.programs.program import ProgramModule

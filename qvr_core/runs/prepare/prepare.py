@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from qvr_core.analysis import Snapshot
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.container_types import is_tuple
-from qvr_core.data import pairs
+from qvr_core.data import sentence_pairs
 from qvr_core.data import text as texts
 from qvr_core.data.binding import bind
 from qvr_core.data.column_names import listed
@@ -65,7 +65,7 @@ class Source:
 
     train: Rows
     description: str
-    held_out: texts.TextWindows | pairs.SentencePairs | None = None
+    held_out: texts.TextWindows | sentence_pairs.SentencePairs | None = None
     baselines: Baselines | None = None
 
 
@@ -80,7 +80,7 @@ class Prepared:
     model: ProgramModule
     device: arrays.device
     train: Rows
-    held_out: texts.TextWindows | pairs.SentencePairs | None
+    held_out: texts.TextWindows | sentence_pairs.SentencePairs | None
     baselines: Baselines | None
     description: str
     memory: int
@@ -353,12 +353,12 @@ def _text(job: Job, needs: Needs, room: int | None, *, both_ways: bool) -> Sourc
 def _pairs(job: Job, program: Program, needs: Needs, room: int | None) -> Source:
     config, path = job.config, data_path(job)
     positions = program.extent.positions
-    task = pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config), positions=positions)
+    task = sentence_pairs.plan(path, needs, length=config.sequence_length, unit=_unit(config), positions=positions)
     share = 0.1 if config.held_out is None else config.held_out
-    train, held = pairs.parted(read_paragraphs(path, room), share, path)
+    train, held = sentence_pairs.parted(read_paragraphs(path, room), share, path)
     words = vocabulary_of(RunDirectory.of(job), config.token_unit, train, task.tokens.size or 0)
-    rows = pairs.SentencePairs(train, words, task, path)
-    held_out = pairs.SentencePairs(held, words, task, path) if held else None
+    rows = sentence_pairs.SentencePairs(train, words, task, path)
+    held_out = sentence_pairs.SentencePairs(held, words, task, path) if held else None
     description = (
         f"{path}: {rows.tokens:,} tokens, a vocabulary of {words.size:,} ({words.unit}, {rows.unknown:.1%} unknown); "
         f"pairs of at most {task.length}, {rows.rows:,} for training"

@@ -23,7 +23,7 @@ from qvr_core.data.typed.sequence_ends import fill_sequences
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared, whole_sets
 from qvr_core.data.typed_binding import tensor_of as filled
-from qvr_core.runs.prepare.in_blocks import Scanned, in_blocks, with_blocks
+from qvr_core.runs.prepare.tables_in_blocks import Scanned, in_blocks, with_blocks
 from qvr_core.runs.record.config import TABLES, RunConfig
 from qvr_core.runs.record.data_files import path_of, tables_of
 from qvr_core.runs.record.protocol import Job

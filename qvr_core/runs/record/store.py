@@ -13,7 +13,7 @@
     vocabulary.json    sentence pairs: the words or byte pairs of the training part
     posterior.nc       NUTS: draws (NetCDF); posterior.json holds their digest
     summary.json       mean, spread, density, ranks of every number of the posterior, see `summary.py`
-    elpd/              what refits without some of the observations have found, see `figures/refitted.py`
+    elpd/              what refits without some of the observations have found, see `evaluation/refitted.py`
     ending.json        the last event
 
 Everything is written whole or not at all, and checked when read.  Nothing here imports torch.

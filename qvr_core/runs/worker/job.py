@@ -166,7 +166,7 @@ def fit(prepared: Prepared, stop: Stop, team: Team, emit: Callable[[Event], None
 
         fit_nuts(prepared, stop, team, emit, started(prepared, config.warmup + config.samples, None))
         return
-    from qvr_core.runs.fit.preparing import chosen_steps
+    from qvr_core.runs.fit.step_engine import chosen_steps
     from qvr_core.runs.fit.svi import SviFit
 
     engine = SviFit(prepared, stop, team)

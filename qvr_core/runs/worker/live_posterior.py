@@ -17,7 +17,7 @@ from qvr_core.inference.mcmc.budgeted import CHAINS, Found, Learned, OutOfTime, 
 from qvr_core.inference.mcmc.engines import reported
 from qvr_core.inference.mcmc.nuts import NUTSKernel
 from qvr_core.inference.mcmc.potential import ProgramPotential
-from qvr_core.runs.figures.summaries import summary_of
+from qvr_core.runs.evaluation.summaries import summary_of
 from qvr_core.runs.fit.nuts import Asked as Chains
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare.failures import Refused

@@ -8,8 +8,8 @@ import numpy as np
 
 from qvr_core.inference.dataset import dataset
 from qvr_core.inference.labelled_datasets import Tree
-from qvr_core.runs.figures.summaries import summary_of
-from qvr_core.runs.record.fitted import shown
+from qvr_core.runs.evaluation.summaries import summary_of
+from qvr_core.runs.record.last_fit import shown
 from qvr_core.runs.record.live import Asked
 from qvr_core.runs.record.live import Drawn as Answer
 from qvr_core.runs.worker.prediction import Drawn, from_prior

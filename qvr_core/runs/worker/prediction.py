@@ -18,8 +18,8 @@ from qvr_core.data.typed.sources import Sources
 from qvr_core.inference.axes import Axes, axes_of
 from qvr_core.inference.lifting import LiftedModel
 from qvr_core.inference.pointwise import Given
-from qvr_core.runs.figures.checkpoint import newest, restore_module
-from qvr_core.runs.figures.curvature import approximated
+from qvr_core.runs.evaluation.checkpoint import newest, restore_module
+from qvr_core.runs.evaluation.curvature import approximated
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare import typed_data
 from qvr_core.runs.prepare.data_lets import kept_numbers

@@ -16,7 +16,7 @@ from qvr_core.inference.folds import Folds
 from qvr_core.inference.leaving_out import Flags, LeavingOut, predicted_without
 from qvr_core.inference.mcmc import MCMC
 from qvr_core.inference.pointwise import Given
-from qvr_core.runs.figures.refitted import Refit
+from qvr_core.runs.evaluation.refitted import Refit
 from qvr_core.runs.fit.nuts import chains_asked
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.worker.sent_programs import archive_of, arrived

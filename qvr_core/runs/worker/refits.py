@@ -11,8 +11,8 @@ from functools import cached_property
 from qvr_core.cluster.address import address_of
 from qvr_core.inference.folds import Folds, at_random, by_group
 from qvr_core.inference.leaving_out import LeavingOut, NotLeftOut
-from qvr_core.runs.figures.loo import Loo, loo_of
-from qvr_core.runs.figures.refitted import Plan, Refit, Refits, asked_by, read
+from qvr_core.runs.evaluation.loo import Loo, loo_of
+from qvr_core.runs.evaluation.refitted import Plan, Refit, Refits, asked_by, read
 from qvr_core.runs.fit.nuts import Asked, asked_of
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared, prepare

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qvr_core.arrays.engine import Tensor
-from qvr_core.cluster.dealing import Dealer, seconds_each
+from qvr_core.cluster.dispatch import Dealer, seconds_each
 from qvr_core.cluster.packing import UnitFailed, answered, packed, unpacked
 from qvr_core.inference.calibration import Elsewhere, Replicates, Watch
 from qvr_core.inference.machine.density import NotCompiled

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from qvr_core import inference
 from qvr_core.arrays.engine import Tensor, arrays
-from qvr_core.data.pairs import SentencePairs
+from qvr_core.data.sentence_pairs import SentencePairs
 from qvr_core.data.text import Corpus, TextTask, TextWindows
-from qvr_core.runs.figures.checkpoint import newest
-from qvr_core.runs.figures.curvature import approximated
+from qvr_core.runs.evaluation.checkpoint import newest
+from qvr_core.runs.evaluation.curvature import approximated
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared, prepare

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from qvr_core.runtime.loops.backward import backward_of
-from qvr_core.runtime.loops.forward import NOTHING, Inputs, LoopBuffers
+from qvr_core.runtime.loops.backward_pass import backward_of
+from qvr_core.runtime.loops.forward_pass import NOTHING, Inputs, LoopBuffers
 from qvr_core.runtime.loops.loop import Loop
 from qvr_core.runtime.values.buffer_pool import Pooled
 

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.loops.forward import Inputs, LoopBuffers
+from qvr_core.runtime.loops.forward_pass import Inputs, LoopBuffers
 from qvr_core.runtime.loops.loop import Loop
 from qvr_core.runtime.loops.run import LoopRun, filled, gradients
 from qvr_core.runtime.values.buffer_pool import Pooled

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from qvr_core.runtime.loops.forward import LoopBuffers
+from qvr_core.runtime.loops.forward_pass import LoopBuffers
 
 
 @dataclass(frozen=True, slots=True)

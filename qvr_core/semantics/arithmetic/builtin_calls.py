@@ -27,8 +27,8 @@ from qvr_core.semantics.arithmetic.broadcasting import (
 )
 from qvr_core.semantics.arithmetic.elements.bases import basis_of_process, check_basis
 from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, not_square, outer_type, own_rank
-from qvr_core.semantics.arithmetic.elements.pairs import PAIRS, eigen, of_one_name
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
+from qvr_core.semantics.arithmetic.elements.two_valued_functions import PAIRS, eigen, of_one_name
 from qvr_core.semantics.arithmetic.elementwise import Check, broadcast_shape, elementwise, words
 from qvr_core.semantics.arithmetic.function_domains import check_argument
 from qvr_core.semantics.arithmetic.reductions import (

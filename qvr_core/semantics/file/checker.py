@@ -27,9 +27,9 @@ from qvr_core.semantics.scope.overlays import Tracked
 from qvr_core.semantics.scope.scope import Argument, DamagedEntry, Entry, FamilyEntry, Scope
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place, Severity
 from qvr_core.semantics.types.dimensions import System, is_rigid
-from qvr_core.semantics.types.failures import NOWHERE, failure
+from qvr_core.semantics.types.internal_error import NOWHERE, failure
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.syntax.failures import failed_unit
+from qvr_core.syntax.internal_error import failed_unit
 from qvr_core.syntax.statements import statement_uid, units_of
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.units import Statement

@@ -37,7 +37,7 @@ from qvr_core.semantics.scope.scope import (
 )
 from qvr_core.semantics.types.codes import HIDDEN_BUILTIN
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
-from qvr_core.semantics.types.failures import failure
+from qvr_core.semantics.types.internal_error import failure
 from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Sort
 from qvr_core.semantics.types.model.deductions import Composition, Deduction
 from qvr_core.semantics.types.model.file import Export, LetArrow, ObjectModel, Replicated

@@ -9,9 +9,9 @@ from typing import Protocol
 from qvr_core.semantics.file.declaration_sites import placed_site
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR, syntax_code
 from qvr_core.semantics.types.diagnostics import Code, Diagnostic, Edit, Fix, Origin, Place, Related, Severity
-from qvr_core.semantics.types.failures import failure
-from qvr_core.syntax.failures import report
+from qvr_core.semantics.types.internal_error import failure
 from qvr_core.syntax.immutable import immutable
+from qvr_core.syntax.internal_error import report
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Layout, statement_uid
 from qvr_core.syntax.tree.names import Span

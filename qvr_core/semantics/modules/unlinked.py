@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from qvr_core.semantics.modules.import_table import Library
 from qvr_core.semantics.modules.linking import Changes, Links
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin
-from qvr_core.semantics.types.failures import NOWHERE, failure
+from qvr_core.semantics.types.internal_error import NOWHERE, failure
 from qvr_core.syntax.statements import Layout
 from qvr_core.syntax.tree.declarations import ImportDecl
 

@@ -8,8 +8,8 @@ from functools import partial
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.ascribed_values import ascribed_value
 from qvr_core.semantics.arithmetic.builtin_calls import check_pair
-from qvr_core.semantics.arithmetic.elements.pairs import pair_call
 from qvr_core.semantics.arithmetic.elements.real_indices import is_real
+from qvr_core.semantics.arithmetic.elements.two_valued_functions import pair_call
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
 from qvr_core.semantics.programs.data_agreement import agreed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from qvr_core.semantics.types import codes, program_codes
 from qvr_core.semantics.types.diagnostics import Code, Severity
-from qvr_core.syntax import failures
+from qvr_core.syntax import internal_error
 from qvr_core.syntax.problems import PROBLEMS
 from qvr_core.syntax.tree.units import SyntaxProblem
 
@@ -28,7 +28,7 @@ def _all() -> dict[str, Code]:
 CATALOGUE: Mapping[str, Code] = _all()
 """Every code that a text can bring about, by name, in alphabetical order."""
 
-INTERNAL_ERROR = Code(failures.INTERNAL_ERROR.code, Severity.ERROR, failures.INTERNAL_ERROR.summary)
+INTERNAL_ERROR = Code(internal_error.INTERNAL_ERROR.code, Severity.ERROR, internal_error.INTERNAL_ERROR.summary)
 """And that of an analysis that failed."""
 
 

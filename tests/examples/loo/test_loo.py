@@ -16,7 +16,7 @@ import xarray
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
-from qvr_core.runs.figures.loo import loo_of
+from qvr_core.runs.evaluation.loo import loo_of
 from qvr_core.runs.record.store import RunStore
 from tests.patience import HANG
 

@@ -38,9 +38,9 @@ def interpreted(text: Text, width: int) -> Callable[[Array], tuple[float, Array]
     """Value and gradient at a position (width,)."""
     space = names()
     # vectors give what the functions of one number give
-    called = [form.removeprefix("wide.").partition("(")[0] for form in WIDE.values()]
-    wide = SimpleNamespace(**{name: space.get(name, getattr(MATH, name, None)) for name in called})
-    exec(text.source, space | {"math": MATH, "wide": wide}, space)
+    called = [form.removeprefix("simd_math.").partition("(")[0] for form in WIDE.values()]
+    simd_math = SimpleNamespace(**{name: space.get(name, getattr(MATH, name, None)) for name in called})
+    exec(text.source, space | {"math": MATH, "simd_math": simd_math}, space)
     reals, wholes = np.array(text.reals or [0.0]), np.array(text.wholes or [0])
 
     def density(q: Array) -> tuple[float, Array]:

@@ -17,9 +17,9 @@ import torch
 
 from benchmarks.models import RADON, SCHOOLS, VARYING_SLOPES
 from qvr_core.arrays import derivatives
-from qvr_core.codegen import build, llvm, store
+from qvr_core.codegen import build, llvm, object_cache
 from qvr_core.codegen.calls import Compiled
-from qvr_core.codegen.kernels import transition
+from qvr_core.codegen.kernels import nuts_and_hmc
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, HMCKernel, MCMCResult, NUTSKernel
 from qvr_core.inference.machine import compiled as compiled_density
@@ -143,7 +143,7 @@ def test_an_operation_without_loops_is_said_and_the_draws_are_those_of_the_progr
 
 
 def test_a_program_that_is_too_large_to_compile_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(object_cache.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(density, "MOST_LINES", 10)
     with pytest.warns(UserWarning, match=r"there are no loops for so long a program \(\d+ lines of loops\)"):
         same_as_plain(sampled("compiled", 5))
@@ -157,7 +157,7 @@ def same_as_plain(found: MCMCResult) -> None:
 
 
 def test_a_density_of_too_many_operations_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(object_cache.CACHE_VARIABLE, str(tmp_path))
 
     def function(q: Any) -> Any:
         for _ in range(98):
@@ -278,7 +278,7 @@ def test_infinities_are_those_of_the_plain_density() -> None:
 
 
 def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(object_cache.CACHE_VARIABLE, str(tmp_path))
     model = loads(SCHOOLS.text).morphism
     found: list[MachineDensity] = []
     for shift in (0.0, 1.5):
@@ -291,13 +291,13 @@ def test_one_build_serves_all_data_of_a_shape(tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_compiler_is_told_of_once_for_a_build_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(store.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(object_cache.CACHE_VARIABLE, str(tmp_path))
     potential = potential_of(loads(SCHOOLS.text).morphism, None, SCHOOLS.data())
     begun: list[str] = []
     for number in ("first", "second"):
         # as in another process
         monkeypatch.setattr(llvm, "_loaded", {})
-        monkeypatch.setattr("qvr_core.inference.machine.chain.ADVANCE", Compiled(transition.advance))
+        monkeypatch.setattr("qvr_core.inference.machine.chain.ADVANCE", Compiled(nuts_and_hmc.advance))
         with llvm.told(lambda number=number: begun.append(number)):
             machine_density(potential, np.zeros(potential.width))
             compile_sampler()

@@ -15,7 +15,7 @@ from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.diagnostics.thresholds import good_k
 from qvr_core.inference.mcmc import MCMCResult, joined
 from qvr_core.inference.mcmc.warnings import energy_warnings, mixing_warnings
-from qvr_core.runs.figures.fit_checks import Source, fit_checks
+from qvr_core.runs.evaluation.fit_checks import Source, fit_checks
 from qvr_core.runs.record.config import RunConfig
 from tests.inference import posteriors
 

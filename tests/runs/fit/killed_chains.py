@@ -78,7 +78,7 @@ def killed(job: Job, moment: Moment) -> bool:
 
 
 if __name__ == "__main__":
-    from qvr_core.runs.worker.together import run_together
+    from qvr_core.runs.worker.distributed_run import run_together
 
     if os.environ["RANK"] == sys.argv[2]:
         die_at(Moment("draw", int(sys.argv[3])))

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from qvr_core.cli import app
 from qvr_core.inference.machine import density
-from qvr_core.runs.figures import checkpoint as checkpoints
+from qvr_core.runs.evaluation import checkpoint as checkpoints
 from qvr_core.runs.fit import chain_checkpoints
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.record.config import RunConfig

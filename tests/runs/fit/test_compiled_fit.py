@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from qvr_core.analysis import Analyzer
-from qvr_core.runs.fit.preparing import chosen_steps
+from qvr_core.runs.fit.step_engine import chosen_steps
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare

@@ -11,7 +11,7 @@ from qvr_core.analysis import analyse
 from qvr_core.cli import app
 from qvr_core.disk import Disk, location_of_file
 from qvr_core.runs.record.exports import losses_of
-from qvr_core.runs.record.fitted import rests_on
+from qvr_core.runs.record.last_fit import rests_on
 from qvr_core.runs.record.store import RunStore
 from qvr_core.workspace import Workspace
 

@@ -13,8 +13,8 @@ import torch
 from qvr_core.codegen.llvm import tell
 from qvr_core.inference.mcmc import MCMCResult
 from qvr_core.inference.mcmc.engines import Choice
-from qvr_core.runs.figures.posterior_table import chain_table
-from qvr_core.runs.fit import compiling, nuts
+from qvr_core.runs.evaluation.posterior_table import chain_table
+from qvr_core.runs.fit import nuts, waiting_messages
 from qvr_core.runs.fit.chains import together
 from qvr_core.runs.record.exports import export_csv
 from qvr_core.runs.record.protocol import (
@@ -115,7 +115,7 @@ def test_compiling_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         events.append(event)
         told.set()
 
-    monkeypatch.setattr(compiling, "LONG", 0.0)
+    monkeypatch.setattr(waiting_messages, "LONG", 0.0)
     assert nuts.chosen_engine(nuts.Asked(Slow(), None, None), take).engine == "plain"  # pyright: ignore
     (message,) = events
     assert isinstance(message, Message) and message.text.startswith("preparing the program's machine code")

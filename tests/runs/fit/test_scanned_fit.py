@@ -18,8 +18,8 @@ from qvr_core.data.scanned import files, plan, rows
 from qvr_core.runs.fit.minibatches import BlockOrder
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
-from qvr_core.runs.prepare.in_blocks import Scanned
 from qvr_core.runs.prepare.prepare import prepare
+from qvr_core.runs.prepare.tables_in_blocks import Scanned
 from qvr_core.runs.record.exports import losses_of
 from qvr_core.runs.record.protocol import Finished, Job
 from qvr_core.runs.record.store import RunDirectory, RunStore

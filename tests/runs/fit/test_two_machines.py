@@ -21,7 +21,7 @@ from qvr_core.runs.record.exports import losses_of
 from qvr_core.runs.record.protocol import CheckpointWritten, parse_event
 from qvr_core.runs.record.store import RunStore
 from tests.patience import HANG
-from tests.runs.fit.test_together import MODEL
+from tests.runs.fit.test_distributed import MODEL
 
 SETTINGS = ["model.qvr", "--data", "text:book.txt", "--batch-size", "32", "--held-out", "0", "--threads", "1",
             "--learning-rate", "0.01", "--json"]  # fmt: skip

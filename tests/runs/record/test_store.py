@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from qvr_core.runs.figures import checkpoint
+from qvr_core.runs.evaluation import checkpoint
 from qvr_core.runs.fit.minibatches import PERMUTED, RowOrder, permuted
 from qvr_core.runs.record.atomic_files import DamagedFile, read_json, write_json
 from qvr_core.runs.record.config import RunConfig

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from qvr_core.cli import app
 from qvr_core.inference import MCMC, NUTSKernel
-from qvr_core.runs.fit.preparing import chosen_steps
+from qvr_core.runs.fit.step_engine import chosen_steps
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare
@@ -33,7 +33,7 @@ SHORT = ["--warmup", "50", "--samples", "50", "--chains", "2", "--seed", "3"]
 
 WATCHING = """
 import os, sys
-UNWANTED = ("torch", "scipy", "arviz_stats", "dask", "distributed", "qvr_core.cluster.dealing")
+UNWANTED = ("torch", "scipy", "arviz_stats", "dask", "distributed", "qvr_core.cluster.dispatch")
 def told(event, given):
     if event == "import" and given[0] in UNWANTED:
         with open(os.environ["QVR_TEST_TOLD"], "a") as file:

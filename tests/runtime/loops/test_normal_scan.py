@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from qvr_core.runtime.arrows import normal_scan
 from qvr_core.runtime.families.links import positive
-from qvr_core.runtime.loops import forward
+from qvr_core.runtime.loops import forward_pass
 from qvr_core.runtime.loops.cells import NormalKernel, normal_cell
 from qvr_core.runtime.loops.engine import run_loop
 from qvr_core.runtime.loops.run import LoopRun
@@ -73,7 +73,7 @@ def test_generated_backward_equals_autograd(groups, emit_all, rows, dtype):
 @pytest.mark.parametrize("emit_all", [False, True])
 def test_block_by_block(groups, emit_all, monkeypatch):
     """Eleven steps in blocks of few: weights' gradients add up, the noise's too."""
-    monkeypatch.setattr(forward, "BLOCK_NUMBERS", 2**11 * max(1, groups))
+    monkeypatch.setattr(forward_pass, "BLOCK_NUMBERS", 2**11 * max(1, groups))
     given = arguments(11, 5, 7, 4, groups)
     values = [path(given, groups, emit_all) for path in (compiled, by_hand)]
     assert torch.allclose(*values)
@@ -104,7 +104,7 @@ def test_second_derivatives(groups):
 @pytest.mark.parametrize("numbers", [2**11, 2**20])
 def test_rows_of_a_table(groups, size, numbers, monkeypatch):
     """A table of 9 rows is projected itself, one of 40 is not; in several blocks and in one."""
-    monkeypatch.setattr(forward, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(forward_pass, "BLOCK_NUMBERS", numbers)
     _, *given = arguments(6, 3, 4, 2, groups)
     table = torch.randn(size, 3, dtype=torch.float64, requires_grad=True)
     index = torch.randint(0, size, (groups, 6, 3) if groups else (6, 3))

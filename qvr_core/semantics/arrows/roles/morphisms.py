@@ -6,11 +6,11 @@ from qvr_core.semantics.arrows.family_calls import family_name
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.options import read_options
 from qvr_core.semantics.arrows.roles.attention import attention, position
+from qvr_core.semantics.arrows.roles.convolution_and_pooling import conv, pool
 from qvr_core.semantics.arrows.roles.discretize import discretize
 from qvr_core.semantics.arrows.roles.kernels import kernel
 from qvr_core.semantics.arrows.roles.layers import batch_norm, dropout, embed, linear, norm
 from qvr_core.semantics.arrows.roles.tensors import latent, observed
-from qvr_core.semantics.arrows.roles.windows import conv, pool
 from qvr_core.semantics.arrows.roles.wrong_role import Marks, resolve_role
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.scope.families import family_named
