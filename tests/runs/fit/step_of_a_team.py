@@ -1,4 +1,4 @@
-"""Run by torchrun from `test_distributed.py`: one step of each job; the leading process writes its loss and gradients."""
+"""Run by torchrun from `test_distributed.py`: one step of each job; the leading process writes loss and gradients."""
 
 from __future__ import annotations
 
