@@ -97,6 +97,22 @@ class Layers(nn.Module):
         return F.cross_entropy(self.head(self.cells(self.embed(x))[0]).transpose(1, 2), y, reduction="sum") / len(x)
 
 
+class Masked(nn.Module):
+    """A loop of `torch.nn.LSTMCell` whose state is masked the same way at each position, an embedding and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.cell, self.head = nn.Embedding(256, 64), nn.LSTMCell(64, 64), nn.Linear(64, 256)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        h = c = torch.zeros(len(x), 64)
+        mask, states = F.dropout(torch.ones_like(h), 0.25), list[Tensor]()
+        for item in self.embed(x).unbind(1):
+            h, c = self.cell(item, (h * mask, c))
+            states.append(h)
+        return F.cross_entropy(self.head(torch.stack(states, 1)).transpose(1, 2), y, reduction="sum") / len(x)
+
+
 MLP = """
 object Input : Real 16
 object Output : Real 1
@@ -121,6 +137,26 @@ program layers(tokens) : Token -> Token
     return next_token
 export layers
 """
+DROPPED = """
+object Token : FinSet 256
+object Hidden : Real 64
+morphism tok_embed : Token -> Hidden [role=embed]
+morphism gates : Hidden * Hidden -> Hidden * Hidden * Hidden * Hidden [role=linear]
+morphism held : Hidden -> Hidden [role=dropout, p=0.25, once=true]
+morphism lm_head : Hidden -> Token [role=kernel, param_source=linear] ~ Categorical
+program cell(x, h, c) : Hidden * Hidden * Hidden -> Hidden * Hidden
+    let (i, j, f, o) = chunk(gates(x, held(h)), 4)
+    let c2 = sigmoid(f) * c + sigmoid(i) * tanh(j)
+    let h2 = sigmoid(o) * tanh(c2)
+    return (h: h2, c: c2)
+let states = tok_embed >> scan(cell, emit=all)
+let backbone = states.h
+program masked(tokens) : Token -> Token
+    let h = backbone(tokens)
+    observe next_token : Token <- lm_head(h)
+    return next_token
+export masked
+"""
 
 
 def cases() -> list[Case]:
@@ -130,7 +166,7 @@ def cases() -> list[Case]:
     ring, coded = torch.randn(64, 4), load(EXAMPLES / "encoder_guide.qvr")
     auto = Autoencoder()
     tokens, following = torch.randint(0, 256, (32, 64)), torch.randint(0, 256, (32, 64))
-    layers = Layers()
+    layers, masked = Layers(), Masked()
     pictures, shapes = torch.rand(64, 256), torch.randint(0, 4, (64,))
     convolutions = nn.Sequential(
         nn.Unflatten(1, (1, 16, 16)),
@@ -145,6 +181,8 @@ def cases() -> list[Case]:
          auto, lambda: auto(ring), 1.3),
         ("LSTM of 2 layers, 32×64×128", svi_step(loads(LSTM), tokens, {"next_token": following}),
          layers, lambda: layers(tokens, following), 1.2),
+        ("LSTM, one mask a sequence, 32×64×64", svi_step(loads(DROPPED), tokens, {"next_token": following}),
+         masked, lambda: masked(tokens, following), 1.0),
         ("convolutional_classifier, 64 rows",
          svi_step(load(EXAMPLES / "convolutional_classifier.qvr"), pictures, {"shape": shapes}),
          convolutions, lambda: F.cross_entropy(convolutions(pictures), shapes), 1.2),

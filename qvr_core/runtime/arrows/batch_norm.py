@@ -70,10 +70,9 @@ class BatchNormArrow(ArrowModule):
         # Copies: torch writes into them, and they are kept only where they are sound.
         mean, variance = self.running_mean.clone(), self.running_var.clone()
         made = F.batch_norm(rows, mean, variance, self.weight, self.bias, True, self.momentum)
-        with arrays.no_grad():
-            sound = arrays.isfinite(mean).all() & arrays.isfinite(variance).all()
-            self.running_mean.copy_(arrays.where(sound, mean, self.running_mean))
-            self.running_var.copy_(arrays.where(sound, variance, self.running_var))
+        sound = arrays.isfinite(arrays.cat((mean, variance))).all()
+        arrays.where(sound, mean, self.running_mean, out=self.running_mean)
+        arrays.where(sound, variance, self.running_var, out=self.running_var)
         return made
 
     def output_like(self, x: Value) -> Value:

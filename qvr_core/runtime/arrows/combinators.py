@@ -61,6 +61,11 @@ class ComposeArrow(ArrowModule):
             x = stage(x)
         return x
 
+    def factor(self, x: Value, index: int) -> Value:
+        for stage in self.stages[:-1]:
+            x = stage(x)
+        return factor_of(self.stages[-1], x, index)
+
     def output_like(self, x: Value) -> Value:
         for stage in self.stages:
             x = stage.output_like(x)
@@ -352,6 +357,12 @@ class ResidualArrow(ArrowModule):
         return x
 
 
+def factor_of(arrow: ArrowModule, x: Value, index: int) -> Value:
+    """Of the value of a deterministic arrow the factor at `index` of its codomain."""
+    made = arrow.factor(x, index)
+    return layout.take_factor(arrow.codomain.space, arrow(x), index) if made is None else made
+
+
 class TakeFactorArrow(ArrowModule):
     """The factor at `index` of the codomain of `base`.  Since the rest of the draw is dropped it has no density."""
 
@@ -368,7 +379,7 @@ class TakeFactorArrow(ArrowModule):
         return layout.take_factor(self.base[0].codomain.space, value, self.index)
 
     def forward(self, x: Value) -> Value:
-        return self._take(self.base[0](x))
+        return factor_of(self.base[0], x, self.index)
 
     def output_like(self, x: Value) -> Value:
         return self._take(self.base[0].output_like(x))

@@ -67,12 +67,13 @@ def in_training(layers: Iterable[ArrowModule], *, again: bool = False) -> Genera
     before = [(layer, layer.training) for layer in layers]
     stored = [(buffer, buffer.clone()) for layer, _ in before for buffer in layer.buffers()] if again else []
     try:
+        # not as attributes: torch looks through all that a module has, which takes longer than a small layer
         for layer, _ in before:
-            layer.training = True
+            vars(layer)["training"] = True
         yield
     finally:
         for layer, was in before:
-            layer.training = was
+            vars(layer)["training"] = was
         if stored:
             with arrays.no_grad():
                 for buffer, value in stored:

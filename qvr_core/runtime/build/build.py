@@ -24,6 +24,7 @@ from qvr_core.runtime.arrows.parameter_free import IdentityArrow, LastArrow, Mea
 from qvr_core.runtime.arrows.repetition import RepeatArrow
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose
+from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.arrows.windows import ConvArrow, PoolArrow
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.declared_algebras import algebra_named
@@ -256,10 +257,13 @@ class Builder:
         if isinstance(cell, KernelArrow) and normal_kernel(cell):
             return NormalScan(node, cell, start, name)
         if (loop := self._loop(node)) is not None:
-            return CompiledScan(node, cell, start, name, loop)
+            drops = any(layer.drop_rate for layer in training_layers([cell]))
+            in_training = self._loop(node, training=True) if drops else loop
+            if in_training is not None:
+                return CompiledScan(node, cell, start, name, loop, in_training)
         return ScanArrow(node, cell, start, name)
 
-    def _loop(self, node: Scan) -> Loop | None:
+    def _loop(self, node: Scan, *, training: bool = False) -> Loop | None:
         """The loop of a cell that is a deterministic program of operations that a tape knows."""
         cell = node.cell.arrow if isinstance(node.cell, Lift) else node.cell
         program = self.model.programs.get(_name_of(cell) or "")
@@ -273,7 +277,7 @@ class Builder:
         from qvr_core.runtime.build.tape_compiler import tape_of
         from qvr_core.runtime.loops.loop import loop_of
 
-        tape = tape_of(program, items, self.model, self.arrow)
+        tape = tape_of(program, items, self.model, self.arrow, training=training)
         return None if tape is None else loop_of(tape)
 
     def algebra(self, name: str) -> Algebra:

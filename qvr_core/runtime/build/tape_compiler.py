@@ -1,8 +1,8 @@
 """From the typed steps of a deterministic cell program to its tape.
 
-Understands linear arrows, sigmoid, tanh, relu, softplus, +, −, ·, minimum, maximum and chunk on real vectors, and calls
-of programs of these, repeated, composed or with a residual; `tape_of` gives None for anything else, and the cell then
-runs as a program.
+Understands linear arrows, dropout, sigmoid, tanh, relu, softplus, +, −, ·, minimum, maximum and chunk on real vectors,
+and calls of programs of these, repeated, composed or with a residual; `tape_of` gives None for anything else, and the
+cell then runs as a program.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from qvr_core.arrays.engine import Tensor
+from qvr_core.runtime.arrows.dropout import DropoutArrow
 from qvr_core.runtime.arrows.layers import LinearArrow
 from qvr_core.runtime.loops.primitives import BINARY, UNARY
 from qvr_core.runtime.loops.tape import BinaryOp, ChunkOp, Operand, Tape, UnaryOp, shortened
+from qvr_core.runtime.programs.declared.shared_values import places
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.semantics.language.builtins import canonical
@@ -34,18 +36,21 @@ class _Unsupported(Exception):
     """The program does something that a tape does not know."""
 
 
-def tape_of(program: Program, items: int, model: Model, arrow: Callable[[Arrow], ArrowModule]) -> Tape | None:
-    """The tape of a cell whose first `items` inputs are the item, or None."""
+def tape_of(
+    program: Program, items: int, model: Model, arrow: Callable[[Arrow], ArrowModule], *, training: bool = False
+) -> Tape | None:
+    """The tape of a cell whose first `items` inputs are the item, or None; in training, dropout leaves numbers out."""
     try:
-        return _Compiler(model, arrow).cell(program, items)
+        return _Compiler(model, arrow, training).cell(program, items)
     except _Unsupported:
         return None
 
 
 class _Compiler:
-    def __init__(self, model: Model, arrow: Callable[[Arrow], ArrowModule]) -> None:
+    def __init__(self, model: Model, arrow: Callable[[Arrow], ArrowModule], training: bool) -> None:
         self.tape = Tape()
-        self.model, self.arrow = model, arrow
+        self.model, self.arrow, self.training = model, arrow, training
+        self.masks: dict[int, int] = {}
 
     def cell(self, program: Program, items: int) -> Tape:
         tape = self.tape
@@ -80,6 +85,9 @@ class _Compiler:
             bound[factor.name] = (slot,)
         for step in program.steps:
             if not isinstance(step, LetModel):
+                raise _Unsupported
+            if self.training and max(places(step.value).values(), default=0) > 1:
+                # a program computes once, with one mask, what a tape would twice
                 raise _Unsupported
             value = self._value(step.value, bound)
             if len(step.names) == 1:
@@ -175,7 +183,20 @@ class _Compiler:
             case Identity():
                 return given
             case _:
-                return (self._linear_map(self.arrow(arrow), given),)
+                leaf = self.arrow(arrow)
+                if isinstance(leaf, DropoutArrow) and len(given) == 1:
+                    return (self._dropout(leaf, given[0]),)
+                return (self._linear_map(leaf, given),)
+
+    def _dropout(self, leaf: DropoutArrow, slot: int) -> int:
+        if not self.training or not leaf.drop_rate:
+            return slot
+        tape, mask = self.tape, self.masks.get(id(leaf))
+        if mask is None or not leaf.once:
+            mask = self.masks[id(leaf)] = tape.slot(tape.widths[slot])
+            tape.items.append(mask)
+            tape.dropped.append(leaf)
+        return self._binary("mul", slot, mask)
 
     def _linear_map(self, leaf: ArrowModule, slots: Slots) -> int:
         if not isinstance(leaf, LinearArrow):

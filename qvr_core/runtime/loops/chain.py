@@ -21,8 +21,9 @@ from torch import Tensor
 
 from qvr_core.runtime.families.links import FLOOR, SOFTPLUS_SHIFT
 from qvr_core.runtime.loops.chain_shapes import ChainShape, StageShape
-from qvr_core.runtime.loops.engine import below_autograd, traced, versions
+from qvr_core.runtime.loops.engine import below_autograd, traced
 from qvr_core.runtime.loops.primitives import UNARY, number
+from qvr_core.runtime.loops.run import versions
 from qvr_core.runtime.values.buffer_pool import Pooled
 
 

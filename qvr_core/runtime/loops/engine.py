@@ -16,15 +16,25 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from qvr_core.runtime.loops.loop import Loop
+from qvr_core.runtime.loops.lstm import lstm_of, run_lstm, runs
 from qvr_core.runtime.loops.plain_torch import evaluate, plain_loop
-from qvr_core.runtime.loops.run import LoopRun, filled, gradients
+from qvr_core.runtime.loops.run import LoopRun, filled, gradients, versions
 from qvr_core.runtime.loops.tape import LinearOp, outs_of
 from qvr_core.runtime.loops.torch_operators import recorded_backward, recorded_run
 from qvr_core.runtime.values.indices import in_transform, recording
 
 
-def run_program(loop: Loop, items: Sequence[Tensor], start: Tensor, emit_all: bool) -> Tensor:
-    """States ([L,] B, S) of a cell program, from its items (L, B, w) and the start state (B, S)."""
+def run_program(
+    loop: Loop,
+    items: Sequence[Tensor],
+    start: Tensor,
+    emit_all: bool,
+    only: int | None = None,
+) -> Tensor:
+    """States ([L,] B, S) of a cell program, from its items (L, B, w) and the start state (B, S); or `only` one of them.
+
+    What is a long short-term memory is run by torch's own, where it can.
+    """
     tape = loop.tape
     values: dict[int, Tensor] = dict(zip(tape.items, items, strict=True))
     linear = (op for op in tape.ops if isinstance(op, LinearOp))
@@ -41,10 +51,16 @@ def run_program(loop: Loop, items: Sequence[Tensor], start: Tensor, emit_all: bo
     weights = [each for op in loop.linear for each in parameters[op.out] if each is not None]
     run = LoopRun(loop, 0, items[0].shape[0], emit_all, (None,) * len(given))
     if in_transform():
-        return plain_loop(run, start, (*given, *weights))
-    if recording() and not emit_all:
-        return _run(replace(run, emit_all=True), start, (*given, *weights))[-1]
-    return _run(run, start, (*given, *weights))
+        states = plain_loop(run, start, (*given, *weights))
+    elif recording() and not emit_all:
+        states = _run(replace(run, emit_all=True), start, (*given, *weights))[-1]
+    elif (lstm := lstm_of(loop)) is not None and runs(run, lstm, only, start, (*given, *weights)):
+        states = run_lstm(run, lstm, start, (*given, *weights))
+        if emit_all:
+            return states
+    else:
+        states = _run(run, start, (*given, *weights))
+    return states if only is None else states.split([tape.widths[slot] for slot in tape.states], -1)[only]
 
 
 def run_loop(run: LoopRun, start: Tensor | None, tensors: Sequence[Tensor]) -> Tensor:
@@ -107,8 +123,3 @@ class _CompiledLoop(torch.autograd.Function):
         result = plain_loop(run, start, tensors)
         fresh = iter(torch.autograd.grad(result, wanted, grad, create_graph=True, allow_unused=True))
         return (None, *(next(fresh) if need else None for need in needed))
-
-
-def versions(tensors: Sequence[Tensor | None]) -> int:
-    """Changes when one of them is modified in place."""
-    return sum([tensor._version for tensor in tensors if tensor is not None])

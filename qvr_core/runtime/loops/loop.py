@@ -14,7 +14,7 @@ from qvr_core.runtime.loops.tape import BinaryOp, ChunkOp, LinearOp, Op, Tape, U
 _serials = itertools.count()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loop:
     """The part of a tape that runs step by step.
 

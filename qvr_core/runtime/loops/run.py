@@ -90,3 +90,8 @@ def gradients(
     if found[0] is not None and not run.groups:
         found[0] = found[0][0]
     return found
+
+
+def versions(tensors: Sequence[Tensor | None]) -> int:
+    """Changes when one of them is modified in place."""
+    return sum([tensor._version for tensor in tensors if tensor is not None])

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Protocol
 
 from torch import Tensor
 
@@ -86,11 +87,20 @@ def ins_of(op: Op) -> tuple[int, ...]:
             return (op.slot,)
 
 
+class Dropping(Protocol):
+    """What leaves numbers out in training: the share, and whether they are the same ones at all steps."""
+
+    training: bool
+    drop_rate: float
+    once: bool
+
+
 @dataclass(slots=True)
 class Tape:
     """`items` and `states` are the input slots, `returns` the slots of the next state, `widths` of every slot.
 
-    `parameters` gives the current weight and bias of each linear operation, in order.
+    `parameters` gives the current weight and bias of each linear operation, in order.  The last items are what is
+    multiplied with where numbers are left out, one for each of `dropped`, in the order in which a step draws them.
     """
 
     items: list[int] = field(default_factory=list[int])
@@ -101,6 +111,8 @@ class Tape:
     parameters: list[Callable[[], tuple[Tensor, Tensor | None]]] = field(
         default_factory=list[Callable[[], tuple[Tensor, Tensor | None]]]
     )
+
+    dropped: list[Dropping] = field(default_factory=list[Dropping])
 
     def slot(self, width: int) -> int:
         """A new slot."""

@@ -89,6 +89,10 @@ class ArrowModule(Remade):
         """The value of a deterministic arrow, row by row."""
         raise NotImplementedError(f"{type(self).__name__} is a sampled arrow: call draw(x)")
 
+    def factor(self, x: Value, index: int) -> Value | None:
+        """Of the value of a deterministic arrow the factor at `index`, where it has a shorter way there; else None."""
+        return None
+
     def output_like(self, x: Value) -> Value:
         """A value of the codomain with the shapes that `x` leads to; its numbers mean nothing."""
         with arrays.no_grad(), random_state_kept(_parts(x)[0].device):

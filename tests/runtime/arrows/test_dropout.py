@@ -10,6 +10,8 @@ from torch import Tensor
 
 from qvr_core import dsl
 from qvr_core.inference import ELBO, MCMC, SVI, AutoDeltaGuide, NUTSKernel
+from qvr_core.runtime.arrows.compiled_scan import CompiledScan
+from qvr_core.runtime.arrows.scan import ScanArrow
 from qvr_core.runtime.arrows.training import in_training, training_layers
 from qvr_core.runtime.values.errors import NoDensity
 
@@ -69,6 +71,71 @@ def test_once_is_one_mask_a_sequence(name: str) -> None:
     assert bool((gone == gone[:, :1]).all())
     assert not torch.equal(gone[0, 0], gone[1, 0])
     assert 0.1 < float(gone[:, 0].double().mean()) < 0.4
+
+
+CELL = """
+object Item : Real 5
+object Hidden : Real 4
+morphism gates : Item * Hidden -> Real 16 [role=linear]
+morphism mix : Item * Hidden -> Hidden [role=linear]
+morphism held_item : Item -> Item [role=dropout, p=0.4, once=true]
+morphism held : Hidden -> Hidden [role=dropout, p=0.25, once=true]
+morphism each : Hidden -> Hidden [role=dropout, p=0.25]
+morphism never : Hidden -> Hidden [role=dropout, p=0.0]
+
+program lstm(x, h, c) : Item * Hidden * Hidden -> Hidden * Hidden
+    let (i, j, f, o) = chunk(gates(LSTM), 4)
+    let c2 = sigmoid(f) * c + sigmoid(i) * tanh(j)
+    let h2 = sigmoid(o) * tanh(c2)
+    return (h2, c2)
+
+program many(x, h) : Item * Hidden -> Hidden
+    let first = held(h) + 0.5 * each(h)
+    let second = tanh(mix(held_item(x), held(never(first))))
+    let h2 = 0.5 * h + each(second)
+    return h2
+
+program same(x, h) : Item * Hidden -> Hidden
+    let s = tanh(mix(x, h))
+    let h2 = each(s) + each(s)
+    return h2
+
+let states = scan(CELL, emit=all)
+export states
+"""
+GATES = {
+    "on the state": "x, held(h)",
+    "on the item": "held_item(x), h",
+    "on both, one at each step": "held_item(x), each(h)",
+}
+
+
+@pytest.mark.parametrize(
+    "cell, gates", [*(("lstm", gates) for gates in GATES.values()), ("many", "x, h"), ("same", "x, h")]
+)
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_compiled_scan_leaves_out_what_its_cell_would(cell: str, gates: str, backward: bool) -> None:
+    """The same draws, values and gradients as step by step, in training and out of it."""
+    text = CELL.replace("LSTM", gates).replace("CELL", cell)
+    text = text.replace("emit=all", "emit=all, direction=backward") if backward else text
+    scan: Any = next(iter(dsl.loads(text).morphism.sites.values())).module.double()
+    assert isinstance(scan, CompiledScan)
+    x = torch.randn(3, 11, 5, dtype=torch.float64, requires_grad=True)
+    weights = [each for name, each in scan.named_parameters() if name.startswith("gates" if cell == "lstm" else "mix")]
+    found: list[list[Tensor]] = []
+    after: list[Tensor] = []
+    for layers in ([], training_layers((scan,))):
+        with in_training(layers):
+            for forward in (CompiledScan.forward, ScanArrow.forward):
+                torch.manual_seed(3)
+                value: Any = forward(scan, x)
+                found.append([value, *torch.autograd.grad(value.square().sum(), [x, *weights])])
+                after.append(torch.rand(1))
+    for ours, expected in (found[:2], found[2:]):
+        for own, reference in zip(ours, expected, strict=True):
+            torch.testing.assert_close(own, reference, rtol=1e-9, atol=1e-12)
+    assert after[0] == after[1] and after[2] == after[3]
+    assert not torch.allclose(found[0][0], found[2][0])
 
 
 MODEL = """
