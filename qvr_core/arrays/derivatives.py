@@ -13,10 +13,10 @@ from functools import partial
 
 from qvr_core.arrays import loop_derivative, while_loops
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.accumulation import RULES, Rule, carry_back, rule, unbroadcast
 from qvr_core.arrays.graph import Array
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.operations import transposed, triangle
+from qvr_core.arrays.reverse_accumulation import RULES, Rule, carry_back, rule, unbroadcast
 from qvr_core.arrays.shapes import Shape
 from qvr_core.operations.operation import Slope
 from qvr_core.operations.table import NODES

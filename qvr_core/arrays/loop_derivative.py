@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.accumulation import add_slope, carry_back, rule
 from qvr_core.arrays.graph import Array, Unsupported
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.recurrences import Body, Loop, State
+from qvr_core.arrays.reverse_accumulation import add_slope, carry_back, rule
 
 
 @rule("loop")

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.accumulation import rule, unbroadcast
 from qvr_core.arrays.graph import Array, Graph, Unsupported
 from qvr_core.arrays.operations import pointwise as p
 from qvr_core.arrays.recurrences import Loop
+from qvr_core.arrays.reverse_accumulation import rule, unbroadcast
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -104,7 +104,7 @@ def _drawn(
     from qvr_core.data.problems import DataProblem
     from qvr_core.runs.prepare.failures import Refused
     from qvr_core.runs.record.atomic_files import DamagedFile
-    from qvr_core.runs.worker import prediction, sampling
+    from qvr_core.runs.worker import prediction, text_generation
     from qvr_core.runs.worker.new_data import NewFiles, with_data
     from qvr_core.runtime.values.errors import RuntimeProblem
 
@@ -114,7 +114,7 @@ def _drawn(
             # the job of a file has the data already
             again = with_data(job, data, here) if data and job.run_id else job
             return prediction.from_prior(again, count, seed)
-        if text and not run.posterior.exists() and _says_text(fit := sampling.restored(run)):
+        if text and not run.posterior.exists() and _says_text(fit := text_generation.restored(run)):
             _text(fit, prompt, count, seed)
             return None
         if prompt:
@@ -173,23 +173,23 @@ def _says_text(fit: SviFit) -> bool:
 
 def _text(fit: SviFit, prompt: str, count: int, seed: int) -> None:
     """What a language model says: text that goes on, or what it fills in."""
-    from qvr_core.runs.worker import sampling
+    from qvr_core.runs.worker import text_generation
 
-    writes = fit.prepared.text and sampling.corpus_and_task(fit.prepared)[1].task == "next"
+    writes = fit.prepared.text and text_generation.corpus_and_task(fit.prepared)[1].task == "next"
     if prompt and not writes:
         stop("--prompt is for programs that predict the next token of a text: this one does not write on")
     if fit.prepared.job.config.source == "pairs":
-        for pair in sampling.fill_pairs(fit, min(count, 20), seed):
+        for pair in text_generation.fill_pairs(fit, min(count, 20), seed):
             guesses = ", ".join(f"{truth!r}: {guess!r}" for truth, guess in pair.tokens)
             verdict = "" if pair.label is None else f"  [{pair.label[0]}: {pair.label[1]}]"
             say(f"{pair.shown}\n    {guesses}{verdict}")
     elif writes:
-        corpus, _ = sampling.corpus_and_task(fit.prepared)
+        corpus, _ = text_generation.corpus_and_task(fit.prepared)
         sys.stdout.write(prompt)
-        tokens = list(sampling.generate(fit, prompt, count, seed))
-        sys.stdout.write(sampling.decode(corpus, tokens) + "\n")
+        tokens = list(text_generation.generate(fit, prompt, count, seed))
+        sys.stdout.write(text_generation.decode(corpus, tokens) + "\n")
     else:
-        for row in sampling.fill(fit, min(count, 20), 8, seed):
+        for row in text_generation.fill(fit, min(count, 20), 8, seed):
             say(f"{row.before!r} [{row.truth!r}] {row.after!r}: {' '.join(map(repr, row.draws))}")
 
 

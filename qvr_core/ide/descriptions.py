@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import TYPE_CHECKING
 
-from qvr_core.ide import arrows
+from qvr_core.ide import arrows_in_words
 from qvr_core.ide.axes import axes_of, let_type
 from qvr_core.ide.hovers.sites import words_of_site
 from qvr_core.ide.imports.homes import home_named
@@ -120,7 +120,7 @@ def _listed(shown: Iterable[str]) -> str:
 def _vectors(space: Space) -> str:
     """What is in a space: `A vector of 4 numbers; of B rows at once the shape is (B, 4).`"""
     words = element_words(space)
-    shape = arrows.shape_text(space)
+    shape = arrows_in_words.shape_text(space)
     one = {"one number": "One number", "": "Values"}.get(words, f"A vector of {words}" if "numbers" in words else words)
     return f"{sentence(one).rstrip('.')}; a batch of B rows of them has the shape `{shape}`."
 
@@ -158,7 +158,7 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
         _network(arrow) or _kind(arrow),
         _widths(arrow.domain, arrow.codomain),
         _pipeline(arrow),
-        arrows.memory_text(count) if count else "",
+        arrows_in_words.memory_text(count) if count else "",
         _prior(arrow),
         _density(arrow),
     )
@@ -174,10 +174,10 @@ def _density(arrow: Arrow | Program) -> str:
     """How exactly a fit knows the probability of what an arrow draws."""
     density = arrow.density
     if density.kind == "conditional":
-        return f"A fit knows the density of its result exactly, given {arrows.innovations_text(density)}."
+        return f"A fit knows the density of its result exactly, given {arrows_in_words.innovations_text(density)}."
     if density.kind == "exact":
         return "A fit knows the density of its result exactly: nothing is estimated by simulation."
-    return sentence(arrows.density_text(density))
+    return sentence(arrows_in_words.density_text(density))
 
 
 def _prior(arrow: Arrow) -> str:
@@ -221,7 +221,7 @@ def _article(space: Named) -> str:
 
 
 def _kind(arrow: Arrow) -> str:
-    sort = "" if arrow.sort in SORTS else f"{arrows.sort_word(arrow.sort)} · "
+    sort = "" if arrow.sort in SORTS else f"{arrows_in_words.sort_word(arrow.sort)} · "
     match arrow:
         case Kernel(family=family, fixed=fixed, param_source=source, hidden_dim=hidden):
             if fixed is not None:
@@ -268,14 +268,16 @@ def _kind(arrow: Arrow) -> str:
 
 
 def _widths(domain: Named, codomain: Named) -> Prose:
-    return prose(f"{space_text(domain)} to {space_text(codomain)}", arrows.shapes_text(domain.space, codomain.space))
+    return prose(
+        f"{space_text(domain)} to {space_text(codomain)}", arrows_in_words.shapes_text(domain.space, codomain.space)
+    )
 
 
 def _pipeline(arrow: Arrow) -> Prose:
     compose = arrow.arrow if isinstance(arrow, Lift) else arrow
     text = ""
     if isinstance(compose, Compose):
-        text = f"Stages: {arrows.stages_text(compose)}"
+        text = f"Stages: {arrows_in_words.stages_text(compose)}"
     scans = [part for part in walk(arrow, parts) if isinstance(part, Scan)]
     notes = [scan_note(part) for part in scans]
     return prose(text, *notes)
@@ -301,7 +303,7 @@ def _replicated(snapshot: Snapshot, family: Replicated) -> Prose:
         _kind(first),
         copies,
         _widths(first.domain, first.codomain),
-        f"{arrows.memory_text(count * len(family.copies))} in all" if count else "",
+        f"{arrows_in_words.memory_text(count * len(family.copies))} in all" if count else "",
     )
 
 
@@ -339,7 +341,7 @@ def program_text(snapshot: Snapshot, program: Program) -> Prose:
         () if unsized else _reads(program),
         "\n".join(listed),
         f"Data: {data}" if data else "",
-        arrows.memory_text(count) if count and not unsized else "",
+        arrows_in_words.memory_text(count) if count and not unsized else "",
         _density(program) if program.uses_input and program.guidance is None else "",
     )
 
@@ -404,7 +406,7 @@ def deduction_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
         documentation(snapshot, symbol),
         f"{len(held.rules)} rules, {len(held.lexicon)} lexicon entries, {learnable} of them learnable.",
         f"Semiring {held.semiring}" + (f", start `{held.start}`" if held.start else ""),
-        arrows.memory_text(weights) if (weights := weight_count(held)) else "",
+        arrows_in_words.memory_text(weights) if (weights := weight_count(held)) else "",
     )
 
 

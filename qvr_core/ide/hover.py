@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from qvr_core.ide import arrows
+from qvr_core.ide import arrows_in_words
 from qvr_core.ide.answers import Hover
 from qvr_core.ide.descriptions import (
     RULES_OF_FAMILIES,
@@ -252,7 +252,7 @@ def _combinator(snapshot: Snapshot, found: Found) -> Prose:
         return general
     typed = Code(f"{found.symbol.name} : {here.domain.written} {here.sort.value} {here.codomain.written}")
     note = scan_note(here) if isinstance(here, Scan) else ""
-    shapes = arrows.shapes_text(here.domain.space, here.codomain.space)
+    shapes = arrows_in_words.shapes_text(here.domain.space, here.codomain.space)
     return prose(typed, note, _branches(here) if isinstance(here, Fan) else "", shapes, general)
 
 

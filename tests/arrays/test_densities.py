@@ -14,9 +14,9 @@ from qvr_core.codegen.lowering.density import lowered
 from qvr_core.dsl import loads
 from qvr_core.inference.machine.tracing import density_graph
 from qvr_core.inference.mcmc.potential import ProgramPotential, potential_of
+from tests.examples.statistics.programs import NAMES, given, prepared
 from tests.inference.machine.interpreted import interpreted
 from tests.inference.machine.test_programs import EXAMPLES, ROOT
-from tests.programs.programs import NAMES, given, prepared
 
 POSITIONS = 8
 

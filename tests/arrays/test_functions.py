@@ -202,7 +202,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 
 def test_operations_are_a_closed_list() -> None:
     from qvr_core.arrays import derivatives, evaluate
-    from qvr_core.arrays.accumulation import FLAT, RULES
+    from qvr_core.arrays.reverse_accumulation import FLAT, RULES
     from qvr_core.codegen.lowering.density import ROOMS
     from qvr_core.codegen.lowering.lowering import RULES as LOOPS
 

@@ -14,8 +14,8 @@ import xarray
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.diagnostics.convergence import mcse_mean
 from tests.e2e import fetch
+from tests.examples.statistics.programs import given, prepared
 from tests.lsp.test_page import Page
-from tests.programs.programs import given, prepared
 from tests.spec.cases import read_cases
 
 pytestmark = [

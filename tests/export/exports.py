@@ -12,8 +12,8 @@ import numpy as np
 
 from qvr_core.analysis import Snapshot, analyse
 from qvr_core.export import TARGETS, Exported, export
-from tests.programs.programs import data_of, points, prepared, rounding
-from tests.programs.tables import STATISTICS
+from tests.examples.statistics.programs import data_of, points, prepared, rounding
+from tests.examples.statistics.tables import STATISTICS
 
 POINTS = 20
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
-from tests.programs.tables import STATISTICS
+from tests.examples.statistics.tables import STATISTICS
 
 
 @pytest.fixture

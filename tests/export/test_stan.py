@@ -8,9 +8,9 @@ import pytest
 
 from qvr_core.analysis import analyse
 from qvr_core.export import Refused, export
+from tests.examples.statistics.programs import NAMES
 from tests.export.exports import exported
 from tests.export.test_text import program
-from tests.programs.programs import NAMES
 
 RADON = """parameters {
   real mu;

@@ -14,12 +14,12 @@ from qvr_core.export.arrays.tables_pymc import PYMC
 from qvr_core.export.stan.tables import FAMILIES as STAN
 from qvr_core.inference import MCMC, NUTSKernel
 from scripts.targets import PYTHON, STAN_PYTHON
+from tests.examples.statistics.programs import NAMES, data_of, prepared
 from tests.export.exports import worst, write_cases
 from tests.export.families import CASES as OWN
 from tests.export.families import write_case, write_cases_of_families
 from tests.findings.lagged_recursions import CASES, EXPORTED, HEAD, values_of
 from tests.patience import HANG
-from tests.programs.programs import NAMES, data_of, prepared
 
 TABLES = {"numpyro": NUMPYRO.families, "pymc": PYMC.families, "stan": STAN}
 EVALUATORS = Path(__file__).with_name("evaluators")

@@ -11,9 +11,9 @@ import pytest
 
 from qvr_core.analysis import analyse
 from qvr_core.export import TARGETS, Refused, export
+from tests.examples.statistics.programs import NAMES
 from tests.export.exports import exported
 from tests.patience import HANG
-from tests.programs.programs import NAMES
 
 PYTHON = [name for name, target in TARGETS.items() if target.suffix == ".py"]
 HEAD = "object Row : FinSet _\nobject State : {calm, active}\n\nprogram p : Row -> Row\n"

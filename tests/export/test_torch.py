@@ -13,10 +13,10 @@ import scipy.stats
 import torch
 
 from qvr_core.export.arrays.tables_torch import TORCH
+from tests.examples.statistics.programs import NAMES
 from tests.export.exports import worst, write_cases
 from tests.export.families import CASES, write_cases_of_families
 from tests.patience import HANG
-from tests.programs.programs import NAMES
 
 EVALUATOR = Path(__file__).with_name("evaluators") / "evaluate_torch.py"
 

@@ -24,7 +24,7 @@ from qvr_core.inference import (
     trace,
 )
 from qvr_core.runs.prepare.prepare import Prepared, prepare
-from tests.programs.programs import prepared as with_data
+from tests.examples.statistics.programs import prepared as with_data
 from tests.runs.jobs import make_job
 from tests.standalone import standalone
 

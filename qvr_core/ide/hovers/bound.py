@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qvr_core.ide import arrows
+from qvr_core.ide import arrows_in_words
 from qvr_core.ide.axes import let_type, type_text
 from qvr_core.ide.descriptions import bound_text
 from qvr_core.ide.hovers.sites import PREDICTED, site_text, value_text
@@ -57,7 +57,7 @@ def bound(snapshot: Snapshot, found: Found) -> Prose:
     if found.symbol.kind == "input":
         for item in program.inputs:
             if item.name == name:
-                shape = arrows.shape_text(item.space.space)
+                shape = arrows_in_words.shape_text(item.space.space)
                 words = element_words(item.space.space) or space_text(item.space)
                 return prose(
                     Code(f"{name} : {item.space.written}"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.ide import arrows
+from qvr_core.ide import arrows_in_words
 from qvr_core.ide.axes import plate_of, site_type, type_text
 from qvr_core.ide.indices import chain_note
 from qvr_core.ide.language_words import sentence
@@ -40,9 +40,13 @@ def site_text(site: Site, name: str, role: str, *, rows: bool) -> Prose:
     plate = plate_of(site)
     typed = site_type(site, name)
     head = Code(f"{name} : {typed}" if typed else name)
-    density = "" if role == PREDICTED or site.density.kind == "exact" else sentence(arrows.density_text(site.density))
+    density = (
+        ""
+        if role == PREDICTED or site.density.kind == "exact"
+        else sentence(arrows_in_words.density_text(site.density))
+    )
     words = _counts(site) or site_words(site, name) or ("" if rows else _words_of_family(site))
-    drawn_as = arrows.plate_shape(plate, space, rows=rows, over=site.over)
+    drawn_as = arrows_in_words.plate_shape(plate, space, rows=rows, over=site.over)
     if words and not rows:
         words += f" · shape `{drawn_as}`" if drawn_as != "()" else ""
         moved = (

@@ -25,7 +25,7 @@ from qvr_core.runs.record.store import RunDirectory, RunStore
 from qvr_core.runs.record.summary import Element, read_summary
 from qvr_core.runs.worker import prediction
 from qvr_core.runs.worker.new_data import new_data
-from qvr_core.runs.worker.sampling import restored
+from qvr_core.runs.worker.text_generation import restored
 from qvr_core.runtime.programs.program import ProgramModule
 
 MOST_ROWS = 20

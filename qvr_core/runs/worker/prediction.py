@@ -34,7 +34,7 @@ from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runs.worker.new_data import NewData
 from qvr_core.runs.worker.new_rows import NewRows
-from qvr_core.runs.worker.sampling import predictive, restored
+from qvr_core.runs.worker.text_generation import predictive, restored
 from qvr_core.runtime.programs.labelled.axes import site_axes, state_axes
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite

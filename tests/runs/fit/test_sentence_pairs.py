@@ -19,7 +19,7 @@ from qvr_core.runs.record.exports import losses_of
 from qvr_core.runs.record.protocol import Accuracies, CheckpointWritten, Event, Failed, Finished, Job, parse_event
 from qvr_core.runs.record.store import RunDirectory, RunStore
 from qvr_core.runs.worker.job import conduct
-from qvr_core.runs.worker.sampling import fill_pairs, restored
+from qvr_core.runs.worker.text_generation import fill_pairs, restored
 from tests.patience import HANG
 from tests.runs.jobs import start
 

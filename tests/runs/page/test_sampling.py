@@ -17,10 +17,10 @@ import torch
 from qvr_core.runs.page.settings import data_named
 from tests.arrays.test_densities import potential
 from tests.codegen.webassembly import Call, Job, needs_node, ran
+from tests.examples.statistics.programs import NAMES
+from tests.examples.statistics.tables import STATISTICS
 from tests.inference.machine.test_programs import ROOT
 from tests.patience import HANG
-from tests.programs.programs import NAMES
-from tests.programs.tables import STATISTICS
 
 CASES = [*(("statistics", name) for name in NAMES), ("examples", "radon"), ("examples", "eight_schools")]
 SHOWN = 3

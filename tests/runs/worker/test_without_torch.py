@@ -25,8 +25,8 @@ from qvr_core.runs.record.exports import losses_of
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import CheckpointWritten, Event, Failed, Finished, Message, Started, parse_event
 from qvr_core.runs.record.store import RunDirectory, RunStore
+from tests.examples.statistics.programs import given, prepared
 from tests.patience import HANG
-from tests.programs.programs import given, prepared
 
 ROOT = Path(__file__).resolve().parents[3]
 SHORT = ["--warmup", "50", "--samples", "50", "--chains", "2", "--seed", "3"]

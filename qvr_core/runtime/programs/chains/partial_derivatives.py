@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.accumulation import add_slope, carry_back
 from qvr_core.arrays.derivatives import RULES
 from qvr_core.arrays.graph import Array, known
+from qvr_core.arrays.reverse_accumulation import add_slope, carry_back
 
 assert RULES  # which `carry_back` goes by are those that this module has registered
 

@@ -10,8 +10,8 @@ from qvr_core.analysis import analyse
 from qvr_core.dsl import load
 from qvr_core.inference import ELBO, MCMC, SVI, AutoNormalGuide, NUTSKernel
 from qvr_core.syntax.formatter import format_text
-from tests.programs import test_hidden_states, test_hierarchies, test_series
-from tests.programs.programs import NAMES, STATISTICS, data_of, prepared
+from tests.examples.statistics import test_hidden_states, test_hierarchies, test_series
+from tests.examples.statistics.programs import NAMES, STATISTICS, data_of, prepared
 
 
 def text_of(name: str) -> str:

@@ -26,8 +26,8 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Cursor, Range
+from tests.examples.statistics.programs import NAMES, STATISTICS
 from tests.ide.cases import applied
-from tests.programs.programs import NAMES, STATISTICS
 from tests.semantics.file.test_incremental import bare
 
 WORD = re.compile(r"[A-Za-z_]\w*")

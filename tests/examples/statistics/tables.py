@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-STATISTICS = Path(__file__).resolve().parents[2] / "examples" / "statistics"
+STATISTICS = Path(__file__).resolve().parents[3] / "examples" / "statistics"
 
 
 class Table:

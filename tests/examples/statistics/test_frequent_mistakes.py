@@ -8,8 +8,8 @@ import pytest
 
 from qvr_core.analysis import LocatedDiagnostic, Snapshot, analyse
 from qvr_core.semantics.types.diagnostics import Severity
+from tests.examples.statistics.programs import STATISTICS
 from tests.ide.cases import applied
-from tests.programs.programs import STATISTICS
 
 
 class Mistake(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tests.programs.programs import assert_agrees
-from tests.programs.tables import STATISTICS, Table
+from tests.examples.statistics.programs import assert_agrees
+from tests.examples.statistics.tables import STATISTICS, Table
 
 normal, half_normal = stats.norm.logpdf, stats.halfnorm.logpdf
 

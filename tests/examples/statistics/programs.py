@@ -19,7 +19,7 @@ from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.settings import resolve
 from qvr_core.runs.record.store import RunStore
 from qvr_core.runtime.programs.handlers import by_rows, condition, substitute
-from tests.programs.tables import STATISTICS
+from tests.examples.statistics.tables import STATISTICS
 
 NAMES = sorted(path.stem for path in STATISTICS.glob("?*.qvr"))
 POINTS = 5

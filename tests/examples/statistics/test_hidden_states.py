@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tests.programs.programs import assert_agrees
-from tests.programs.tables import Table, among
+from tests.examples.statistics.programs import assert_agrees
+from tests.examples.statistics.tables import Table, among
 
 normal, half_normal = stats.norm.logpdf, stats.halfnorm.logpdf
 

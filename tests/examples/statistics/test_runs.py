@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.examples.statistics.programs import NAMES
+from tests.examples.statistics.tables import STATISTICS
 from tests.patience import HANG
-from tests.programs.programs import NAMES
-from tests.programs.tables import STATISTICS
 
 SETTINGS = tomllib.loads((STATISTICS / "qvr.toml").read_text(encoding="utf-8"))
 LENGTHS = {"nuts": ["--warmup", "1000", "--samples", "1000"], "svi": ["--steps", "1500"]}
