@@ -99,6 +99,42 @@ def test_lets_stand_where_they_are_known() -> None:
     assert places == sorted(places)
 
 
+EQUATION = """\
+object Time : FinSet 3
+object Pool : {fast, slow}
+object Open : FinSet _
+def growth(t, z, x) = x * z * exp(-t)
+def pools(t, z, k) = [-k * z[fast], k * z[fast] - z[slow]]
+def wide(t, z, x) = z * sum(x[i]^t for i : Open)
+program p : Time -> Time
+    data when : Time
+    data x : Open
+    sample z <- HalfNormal(1.0)
+    let a[t : Time] = solve(growth, z, 0.5, start=0.0, at=when)
+    let b[t : Time, s : Pool] = solve(pools, [z, 0.0], 2, start=0, at=when, method=stiff)
+    observe y[t : Time] <- Normal(a[t] + b[t, slow], 1.0)
+    return z
+"""
+
+
+def test_an_equation_is_a_function_and_a_call_of_an_integrator() -> None:
+    text = export(analyse(EQUATION), "p", "stan").text
+    # a single number is a vector of one in Stan
+    assert "vector growth(real t, vector z, real x) {\n    return [x * z[1] * exp(-t)]';" in text
+    assert "vector pools(real t, vector z, real k) {" in text
+    assert "ode_rk45_tol(growth, [z]', " in text and "ode_bdf_tol(pools, [z, 0.0]', " in text
+    for target, place, message in (
+        ("stan", "wide", "an equation that reads `n_open`, a size that comes with the data,"),
+        ("numpyro", "growth", "`solve` is not exported to NumPyro; export to Stan"),
+    ):
+        with pytest.raises(Refused, match=re.escape(message)):
+            export(
+                analyse(EQUATION.replace("growth, z, 0.5", f"{place}, z, {'x' if place == 'wide' else 0.5}")),
+                "p",
+                target,
+            )
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -26,6 +26,7 @@ from qvr_core.semantics.types.model.expressions import (
     IndexValue,
     ListOf,
     Scatter,
+    Solve,
     Window,
 )
 from qvr_core.semantics.types.spaces import Dim
@@ -103,6 +104,8 @@ class Expressions:
             case FactorTable(cases=cases, body=None) if cases:
                 inner = ", ".join(self.text(value) for _, value in sorted(cases, key=lambda case: case[0]))
                 return self.dialect.stack.format(f"[{inner}]")
+            case Solve():
+                raise Refused(expr.origin, f"`solve` is not exported to {self.dialect.target}", "export to Stan")
             case _:
                 raise self.refused(expr, "this expression")
 

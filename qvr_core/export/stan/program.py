@@ -26,6 +26,7 @@ def stan_program(reading: Reading) -> Exported:
         "functions": [
             *("".join(helpers).rstrip("\n").split("\n") if helpers else []),
             *_indented(steps.densities.families.lines),
+            *_indented(steps.equations.lines),
         ],
         "data": [f"  {line}" for line in _data(reading, steps)],
         "transformed data": _indented(steps.known),

@@ -10,6 +10,7 @@ from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
+from qvr_core.export.stan.equations import Equations, equation_of
 from qvr_core.export.stan.marginalized import Hidden, looped, over_axes
 from qvr_core.export.stan.stan_names import StanNames
 from qvr_core.export.stan.tables import RANDOM, reserved
@@ -46,6 +47,7 @@ class Steps:
         self.elements = Elements(reading, self.names)
         self.shapes = self.elements.shapes
         self.densities = Densities(self.elements)
+        self.equations = Equations(self.elements)
         self.data = frozenset(item.name for item in reading.data)
         self.known: list[str] = []
         self.parameters: list[str] = []
@@ -98,6 +100,10 @@ class Steps:
 
     def _value(self, own: str, value: Expr, indexed: IndexedValue | None, lines: list[str], *, derived: bool) -> None:
         """One name of a let."""
+        solved = equation_of(value)
+        if solved is not None and indexed is not None:
+            lines += self.equations.solution(own, *solved, [index.name for index in indexed.indices])
+            return
         name, sizes = self.names[own], self.shapes.of(value)
         if indexed is not None:
             of_index = self.shapes.texts([getattr(index.space, "size", 1) for index in indexed.indices])
