@@ -56,6 +56,8 @@ def machines() -> Iterator[tuple[Machine, Machine]]:
             subprocess.run(["ip", "netns", "delete", one.name], capture_output=True, check=False)
 
 
+# in `make test` on loopback: test_a_worker_that_is_killed_changes_no_draw
+@pytest.mark.slow
 def test_chains_on_two_machines(machines: tuple[Machine, Machine], tmp_path: Path) -> None:
     here, there = machines
     (tmp_path / "m.qvr").write_text(SCHOOLS)

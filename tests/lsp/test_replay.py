@@ -24,7 +24,7 @@ from qvr_lsp.features import server
 from qvr_lsp.language_server import QvrLanguageServer
 from tests.lsp.editor import EXAMPLES, FULL, ROOT, Editor
 
-FEW, EDITS = 100, 2000
+FEW, EDITS = 50, 2000
 BURST, WARM = 20, 20
 """Edits that are sent at once, and bursts after which the server holds what it will hold."""
 LINE_END = re.compile(r"\r\n|\n|\r")

@@ -92,7 +92,7 @@ VARIANTS = {
     "one number in fixed steps": Wrong("method=rk4, steps=3", "method=‹rk5›, steps=3", "differential-equation"),
     "an equation for each group, from a latent start": Wrong("r[g], start", "r[‹t›], start", "index-mismatch"),
     "labels in an equation": Wrong("a : Animal] = solve(pools", "a : G] = solve(‹pools›", "function-arguments"),
-    "a stiff method": Wrong("rtol=1e-10", "rtol=‹-1.0›", "differential-equation"),
+    "a stiff method": Wrong("rtol=1e-8", "rtol=‹-1.0›", "differential-equation"),
     "families of the library": Wrong("Wald(s, 2.0)", "Wald(s, ‹-2.0›)", "family-arguments"),
     "counts behind a gate": Wrong("p, Poisson(r)", "p, ‹Normal›(r, 1.0)", "family-arguments"),
     "a family of the file, moved by its standard": Wrong("Bell(m, s)", "Bell(m, ‹-1.0›)", "family-arguments"),

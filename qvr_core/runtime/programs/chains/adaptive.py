@@ -118,7 +118,8 @@ class Method(Protocol):
         ...
 
     def stages(self, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
-        """The slopes of all stages of a step that is this part of the interval, and the new state, with derivatives."""
+        """The slopes of all stages of the step tried last, and the new state, with derivatives; `part` of the interval
+        is that of the trial, or 0 where it was not taken."""
         ...
 
 

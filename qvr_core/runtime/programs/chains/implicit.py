@@ -85,34 +85,46 @@ class Implicit:
     settled: list[tuple[Parts, Linear]] = field(default_factory=list["tuple[Parts, Linear]"])
 
     def stages(self, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
-        slopes, new, _ = self._solved(here, start, length, part, None)
+        # but for the last one the iterations have no derivative: they are those of the trial
+        near = [before for before, _ in self.settled]
+        slopes, new, _ = self._solved(here, start, length, part, near=near)
         return slopes, new
 
     def tried(self, here: Here, start: Tensor, length: Tensor, control: Control) -> Trial:
         whole, part = no_further(here, length)
-        slopes, new, off = self._solved(here, start, length, part, control)
+        slopes, new, off = self._solved(here, start, length, part, control=control)
         error = error_of(ERROR, slopes, part * length, here.z, new, control)
         settled = off <= SETTLED
         factor = arrays.where(settled, next_factor(error, 4), like(error, SHORTER))
         return Trial(part, slopes, new, settled & (error <= 1.0), whole, factor)
 
     def _solved(
-        self, here: Here, start: Tensor, length: Tensor, part: Tensor, control: Control | None
+        self,
+        here: Here,
+        start: Tensor,
+        length: Tensor,
+        part: Tensor,
+        *,
+        control: Control | None = None,
+        near: Sequence[Parts] | None = None,
     ) -> tuple[list[Parts], Parts, Tensor]:
-        """The slopes, the new state, and by how many tolerances the last iterations moved at most."""
+        """The slopes, the new state, and by how many tolerances the last iterations moved at most; with `near` only
+        these, from there on (where the step is none, from the stage before)."""
         width, time = part * length, start + here.done * length
         slopes, new, off = [here.k], here.z, like(width, 0.0)
         del self.settled[:]
-        for node, weights in zip(NODES, STAGES, strict=True):
+        for stage, (node, weights) in enumerate(zip(NODES, STAGES, strict=True)):
             base = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
             when, reach = time + node * width, GAMMA * width
-            found = slopes[-1]
-            with arrays.no_grad():
-                for _ in range(ITERATIONS - 1):
-                    found, _ = self._iterated(found, when, base, reach)
-            found = [one.detach() for one in found]
-            before = found
-            found, linear = self._iterated(found, when, base, reach)
+            found = [one.detach() for one in slopes[-1]]
+            if near is not None:
+                found = [arrays.where(part > 0.0, one, other) for one, other in zip(near[stage], found, strict=True)]
+            else:
+                with arrays.no_grad():
+                    for _ in range(ITERATIONS - 1):
+                        found, _ = self._iterated(found, when, base, reach)
+            before = [one.detach() for one in found]
+            found, linear = self._iterated(before, when, base, reach)
             self.settled.append((before, linear))
             slopes.append(found)
             new = [one + reach * slope for one, slope in zip(base, found, strict=True)]
