@@ -196,7 +196,7 @@ def test_a_legend_hides_nothing_and_one_far_draw_flattens_nothing(folder: Path) 
     for kind, draw in draws.items():
         with theme(dark=False):
             figure = draw()
-            figure.canvas.draw()
+            figure.draw_without_rendering()
             legends = [one.get_window_extent() for one in figure.legends]
             panels = [axes.get_tightbbox() for axes in figure.axes if axes.get_visible()]
             hidden = [one for one in legends for panel in panels if panel is not None and one.overlaps(panel)]

@@ -15,7 +15,6 @@ from qvr_core.runs.record.atomic_files import sync_folder
 
 if TYPE_CHECKING:
     from h5netcdf import Group as Read
-    from h5netcdf import Variable as Stored
     from h5py import Dataset as H5
     from h5py import Group
 
@@ -86,14 +85,17 @@ def _put(group: Group, name: str, values: Array) -> H5:
 def read_netcdf(path: Path, groups: Iterable[str] | None = None) -> Tree:
     """The groups, all of them by default.  Raises OSError."""
     import h5netcdf
+    import h5py
 
-    with h5netcdf.File(path, "r") as file:
+    # h5netcdf looks up the sizes of all dimensions for each variable, in case one has to be padded: ours are whole, and
+    # h5py reads them in a fifth of the time
+    with h5py.File(path, "r") as stored, h5netcdf.File(stored, "r") as file:
         wanted = set(file.groups if groups is None else groups)
-        return Tree({name: _read(group) for name, group in file.groups.items() if name in wanted})
+        return Tree({name: _read(group, stored[name]) for name, group in file.groups.items() if name in wanted})
 
 
-def _read(group: Read) -> Dataset:
-    values = {name: _values(variable) for name, variable in group.variables.items()}
+def _read(group: Read, stored: Group) -> Dataset:
+    values = {str(name): _values(stored[name]) for name in group.variables}
     found: dict[str, Variable] = {}
     for name, variable in group.variables.items():
         if name not in group.dimensions:
@@ -102,7 +104,7 @@ def _read(group: Read) -> Dataset:
     return Dataset(found)
 
 
-def _values(variable: Stored) -> Array:
+def _values(variable: H5) -> Array:
     found = np.asarray(variable[...])
     if variable.attrs.get("dtype") == "bool":
         return found.astype(bool)

@@ -43,7 +43,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_files_guide_is_taken_and_judged_by_its_weights() -> None:
-    shown = qvr("run", "svi", "schools.qvr", "--data", "csv:y.csv", "--steps", "400", "--particles", "4")
+    shown = qvr("run", "svi", "schools.qvr", "--data", "csv:y.csv", "--steps", "100", "--particles", "4")
     assert "4 parameters of the guide" in shown
     assert "Pareto k of its importance weights" in CliRunner().invoke(app, ["check-fit", "last"]).output
     assert "mu" in qvr("sample", "last")
