@@ -4,6 +4,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import h5py
 from numpy.typing import DTypeLike, NDArray
 
 class Variable:
@@ -36,7 +37,7 @@ class Group:
     ) -> Variable: ...
 
 class File(Group):
-    def __init__(self, path: str | PathLike[str], mode: Literal["r", "w", "a"] = ...) -> None: ...
+    def __init__(self, path: str | PathLike[str] | h5py.File, mode: Literal["r", "w", "a"] = ...) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
