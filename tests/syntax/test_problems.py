@@ -68,6 +68,7 @@ CASES = [
     ),
     ("program p : A -> B\n    sample x <- f\n⟦  ⟧let y = x\n  let z = y\n  return y", "bad-dedent", "no open block"),
     ("    let x = 1 < 2 ⟦<⟧ 3", "syntax-error", "not expected"),
+    ("    let x = (a)⟦(⟧y)", "syntax-error", "not expected"),
     ("    let x = ⟦_⟧ + 1", "syntax-error", "open size"),
     ('    let x = ⟦"abc⟧', "unclosed-string", "not closed"),
     ("    let x = ⟦'abc'⟧", "invalid-character", "double quotes"),

@@ -201,6 +201,32 @@ def _arguments_without_parentheses(p: Place) -> Mistake | None:
     return Mistake(message, span_of(p.token))
 
 
+def _combinator_applied(p: Place) -> Mistake | None:
+    """`scan(cell)(x)`: what a program calls has a name, and outside of programs nothing is called."""
+    first = _combinator_before(p) if p.kind == "LPAR" and p.at and p.before.kind == "RPAR" else None
+    if first is None:
+        return None
+    name, *inside = p.tokens[first : p.at]
+    if p.start != "step":
+        message = f"arrows are joined, not called: `x >> {name.text}(…)` reads `x` and then runs the `{name.text}`"
+        return Mistake(message, span_of(p.token))
+    own = next((f"{token.text}_{name.text}" for token in inside if token.kind == "NAME"), "whole")
+    written = name.text + _as_written(p.tokens[first : p.at])
+    # a step cannot write above its program: the edit is the user's
+    message = f"a program calls arrows by name: write `let {own} = {written}` above it and `{own}(…)` here"
+    return Mistake(message, span_of(p.token))
+
+
+def _combinator_before(p: Place) -> int | None:
+    """The index of the combinator whose call ends before a place."""
+    depth = 0
+    for at in range(p.at - 1, 0, -1):
+        depth += (p.tokens[at].text in CLOSERS) - (p.tokens[at].kind in OPENERS)
+        if depth == 0:
+            return at - 1 if p.tokens[at - 1].text in COMBINATORS else None
+    return None
+
+
 def _missing_sign(p: Place) -> Mistake | None:
     """A sign that the grammar leaves open, but that a name in this place asks for."""
     if p.kind != "NAME" or "$END" not in p.expected:
@@ -261,5 +287,6 @@ MISTAKES: tuple[Callable[[Place], Mistake | None], ...] = (
     _size_in_brackets,
     _matrix_product,
     _arguments_without_parentheses,
+    _combinator_applied,
     _missing_sign,
 )
