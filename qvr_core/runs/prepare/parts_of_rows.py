@@ -151,6 +151,15 @@ class Sized:
 # ---------------------------------------------------------------- what cannot be seen in parts
 
 
+def _reading(program: Program, latent: str) -> str:
+    """The form in which a latent of each row has no entry of its own: what a guide says of it follows from the row."""
+    return (
+        f"Let the program read its rows, `program {program.name}(x) : A -> B` with `sample {latent} <- f(x)`, and draw "
+        f"`{latent}` from them in a guide, `program encoder : A -> B [guide={program.name}]` (an amortised guide: "
+        "docs/reference.md#guides)"
+    )
+
+
 def _check(program: Program, needs: Needs, name: str) -> None:
     """Raise `Refused` where the program says something of the rows as a whole."""
     part = "batch_size takes a random part of the rows in each step"
@@ -160,7 +169,7 @@ def _check(program: Program, needs: Needs, name: str) -> None:
     for step in all_steps(program.steps):
         if isinstance(step, SampleModel) and name in _sets(step):
             message = f"{part}, but `{step.site.name}` is a latent for every element of `{name}`"
-            raise Refused("batch", message, site=step.site.name, fixes=WHOLE)
+            raise Refused("batch", message, site=step.site.name, fixes=(_reading(program, step.site.name), *WHOLE))
     for site in sites(program.steps, ObserveModel):
         if site.missing is not None and site.missing.how != "drop":
             message = f"{part}, but missing cells of `{site.name}` are latents of all rows"

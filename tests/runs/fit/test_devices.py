@@ -54,6 +54,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "missing cells": ("statistics/missing_predictors", {"data": "csv:{examples}/statistics/missing_predictors.csv"}),
     "a matrix": ("statistics/gaussian_process", {"data": "csv:{examples}/statistics/gaussian_process.csv"}),
     "a mode": ("eight_schools", {"guide": "laplace"}),
+    "a mode of counts": (
+        "statistics/meta_analysis", {"guide": "laplace", "data": "csv:{examples}/statistics/meta_analysis.csv"},
+    ),
     "a full matrix": ("factor_analysis", {"guide": "multivariate_normal"}),
     "a low rank": ("factor_analysis", {"guide": "low_rank"}),
 }  # fmt: skip

@@ -122,3 +122,20 @@ STEP
 """
     with pytest.raises(Refused, match=said):
         parts_of(prepared(tmp_path, text.replace("STEP", REFUSED[said])))
+
+
+def test_a_latent_of_each_row_is_told_the_form_that_has_no_entry_for_each(tmp_path: Path) -> None:
+    text = """\
+object Row : FinSet _
+program p : Row -> Row
+    data y : Row
+    sample w[i : Row] <- Normal(0.0, 1.0)
+    observe y[i : Row] <- Normal(w[i], 1.0)
+    return w
+"""
+    with pytest.raises(Refused) as refused:
+        parts_of(prepared(tmp_path, text))
+    first, *_ = refused.value.fixes
+    assert "`program p(x) : A -> B` with `sample w <- f(x)`" in first
+    assert "`program encoder : A -> B [guide=p]` (an amortised guide" in first
+    assert refused.value.fixes[-1] == "Leave batch_size out"
