@@ -12,7 +12,8 @@ Sizes: B rows, w width of an input, H hidden, S state of one kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,48 +23,92 @@ from torch import Tensor
 from qvr_core.runtime.families.links import FLOOR, SOFTPLUS_SHIFT
 from qvr_core.runtime.loops.chain_shapes import ChainShape, StageShape
 from qvr_core.runtime.loops.engine import below_autograd, traced
-from qvr_core.runtime.loops.primitives import UNARY, number
+from qvr_core.runtime.loops.primitives import UNARY, Call, number
 from qvr_core.runtime.loops.run import versions
 from qvr_core.runtime.values.buffer_pool import Pooled
 
 
-class _Stages:
-    """Tensors (G, B, width) by stage; with `shared`, stages of one size have the same."""
+class _Stage:
+    """The buffers of one stage, and its passes as calls that are bound to them once: views cost as much as small sums.
 
-    def __init__(
-        self, shape: ChainShape, rows: int, like: Tensor, widths: Callable[[StageShape], Sequence[int]], shared: bool
-    ) -> None:
-        made: dict[object, list[Tensor]] = {}
-        self.stages: list[list[Tensor]] = []
-        for at, stage in enumerate(shape.stages):
-            key = (stage.kernels, stage.hidden, stage.size) if shared else at
-            if key not in made:
-                made[key] = [like.new_empty(shape.groups(stage), rows, width) for width in widths(stage)]
-            self.stages.append(made[key])
-        self.nbytes = sum(tensor.nbytes for tensors in made.values() for tensor in tensors)
+    `given` (G, B, w) is what it reads, `y` (G, B, S) its value.  `scratch` is shared with stages of the same size, so
+    that what is in the cache is used again.
+    """
+
+    def __init__(self, groups: int, stage: StageShape, given: Tensor, scratch: Sequence[Tensor]) -> None:
+        self.shape, self.given = stage, given
+        new, rows, hidden, size = given.new_empty, given.shape[1], stage.hidden, stage.size
+        first, second = new(groups, rows, hidden), new(groups, rows, hidden)
+        self.slope, self.y = new(groups, rows, size), new(groups, rows, size)
+        self.out, self.spread, self.scaled, by_second, by_first, slopes = scratch
+        inputs = ((hidden, stage.inside), (hidden, hidden), (2 * size, hidden))
+        self.weights = [new(groups, *sizes) for outer in inputs for sizes in (outer, outer[:1])]
+        self.own = (first, second, self.slope, self.y, *self.weights)
+        see, affine, multiply = (_only, torch.addmm, torch.mm) if groups == 1 else (_as_it_is, torch.baddbmm, torch.bmm)
+        w1, c1, w2, c2, w3, c3 = self.weights
+        tanh, softplus = UNARY["tanh"], UNARY["softplus"]
+        shift, floor = (number(value, given.dtype, given.device) for value in (SOFTPLUS_SHIFT, FLOOR))
+        self.scale = number(stage.scale, given.dtype, given.device)
+        mean, raw = self.out[..., :size], self.out[..., size:]
+        self.mean = mean
+        self.forwards: list[Call] = []
+        for below, weight, bias, layer in ((given, w1, c1, first), (first, w2, c2, second), (second, w3, c3, self.out)):
+            bound = see(bias.unsqueeze(-2)), see(below), see(weight.mT)
+            self.forwards.append(partial(affine, *bound, out=see(layer)))
+            self.forwards += [] if layer is self.out else tanh.calls(layer, layer)
+        self.forwards += [partial(raw.add_, shift), *softplus.calls(raw, self.spread)]
+        self.forwards += [
+            partial(self.spread.add_, floor),
+            partial(torch.addcmul, mean, self.spread, self.scaled, out=self.y),
+        ]
+        self.forwards += [partial(softplus.slope, raw, self.slope), partial(self.slope.mul_, self.scaled)]
+        self.backwards: list[Call] = [partial(torch.mul, mean, self.slope, out=raw)]
+        above = self.out
+        for layer, weight, into in ((second, w3, by_second), (first, w2, by_first)):
+            self.backwards.append(partial(tanh.slope, layer, slopes))
+            self.backwards.append(partial(multiply, see(above), see(weight), out=see(into)))
+            self.backwards.append(partial(into.mul_, slopes))
+            above = into
+        layers = ((by_first, given), (by_second, first), (self.out, second))
+        self._of_weights = [
+            (partial(multiply, see(grad).mT, see(value)), partial(grad.sum, 1)) for grad, value in layers
+        ]
+        self.of_given = partial(multiply, see(by_first), see(w1))
+
+    def weight_gradients(self) -> list[Tensor]:
+        """Gradients of the six weights of each kernel, kernel by kernel."""
+        groups = len(self.y)
+        each = [made() for pair in self._of_weights for made in pair]
+        if groups == 1:
+            return [weight[0] if at % 2 else weight for at, weight in enumerate(each)]
+        return [made for kinds in zip(*(weight.unbind(0) for weight in each), strict=True) for made in kinds]
 
 
-def _widths_for_backward(stage: StageShape) -> Sequence[int]:
-    """Widths of what the backward reads: both layers, the slope of the raw output; and of the value."""
-    return stage.hidden, stage.hidden, stage.size, stage.size
+class _Buffers:
+    """The stages of a chain on B rows."""
 
-
-def _forward_scratch(stage: StageShape) -> Sequence[int]:
-    """Widths of the output, the spread and the scaled noise."""
-    return 2 * stage.size, stage.size, stage.size
-
-
-def _backward_scratch(stage: StageShape) -> Sequence[int]:
-    """Widths of the gradients of the output and of both layers, and of the layers' slopes."""
-    return 2 * stage.size, stage.hidden, stage.hidden, stage.hidden
-
-
-def _pooled(
-    shape: ChainShape, rows: int, like: Tensor, widths: Callable[[StageShape], Sequence[int]]
-) -> Pooled[_Stages]:
-    """Buffers of all stages; scratch is borrowed only while a pass runs, so that what is in the cache is used again."""
-    key = (widths, shape, rows, like.dtype, like.device)
-    return Pooled(key, lambda: _Stages(shape, rows, like.detach(), widths, shared=widths is not _widths_for_backward))
+    def __init__(self, shape: ChainShape, rows: int, like: Tensor) -> None:
+        like = like.detach()
+        self.stages: list[_Stage] = []
+        scratch: dict[object, list[Tensor]] = {}
+        own: list[Tensor] = []
+        before: _Stage | None = None
+        for stage in shape.stages:
+            groups = shape.groups(stage)
+            key = (stage.kernels, stage.hidden, stage.size)
+            widths = (2 * stage.size, stage.size, stage.size, stage.hidden, stage.hidden, stage.hidden)
+            if key not in scratch:
+                scratch[key] = [like.new_empty(groups, rows, width) for width in widths]
+            given = before.y if before is not None and before.shape.kernels == stage.kernels == 1 else None
+            if given is None:
+                own.append(given := like.new_empty(groups, rows, stage.inside))
+            before = _Stage(groups, stage, given, scratch[key])
+            self.stages.append(before)
+            own += before.own
+        self.places = [
+            weight[group] for stage in self.stages for group in range(len(stage.y)) for weight in stage.weights
+        ]
+        self.nbytes = sum(tensor.nbytes for tensors in (*scratch.values(), own) for tensor in tensors)
 
 
 def run_chain(shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
@@ -136,7 +181,7 @@ class _Chain(torch.autograd.Function):
         noises, weights = tensors[: len(shape.stages)], tensors[len(shape.stages) :]
         keep_spread = any(ctx.needs_input_grad[2 : 2 + len(shape.stages)])
         with below_autograd():
-            result, ctx.pooled, ctx.inner = _forward(shape, x, noises, weights, keep_spread)
+            result, ctx.pooled, ctx.spreads = _forward(shape, x, noises, weights, keep_spread)
         return result
 
     @staticmethod
@@ -153,98 +198,54 @@ class _Chain(torch.autograd.Function):
             return _backward(ctx, grad)
 
 
-Inner = list[tuple[Tensor, tuple[Tensor, ...], Tensor | None]]
-"""By stage the input (G, B, w), W₁, W₂, W₃ with the group axis first, and the scale of its noise where that is kept."""
-
-
 def _forward(
     shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: Sequence[Tensor], keep_spread: bool
-) -> tuple[Tensor, Pooled[_Stages], Inner]:
-    """The last values, and what the backward reads."""
+) -> tuple[Tensor, Pooled[_Buffers], list[Tensor]]:
+    """The last values, the buffers that the backward reads, and by stage the scale of the noise where that is kept."""
     rows = x.shape[1]
-    pooled, passing = _pooled(shape, rows, x, _widths_for_backward), _pooled(shape, rows, x, _forward_scratch)
-    shift, floor = (number(value, x.dtype, x.device) for value in (SOFTPLUS_SHIFT, FLOOR))
-    inner: Inner = []
-    start, value = 0, x
-    for stage, noise, kept, scratch in zip(
-        shape.stages, noises, pooled.buffers.stages, passing.buffers.stages, strict=True
-    ):
-        groups = shape.groups(stage)
-        w1, c1, w2, c2, w3, c3 = _stacked(weights[start : start + 6 * groups])
-        start += 6 * groups
-        given = _spread(value, stage.kernels)
-        affine, see = (torch.addmm, _only) if groups == 1 else (torch.baddbmm, _as_it_is)
-        first, second, slope, y = kept
-        out, spread, scaled = scratch
-        below = see(given)
-        for weight, bias, layer in ((w1, c1, see(first)), (w2, c2, see(second))):
-            affine(see(bias.unsqueeze(-2)), below, see(weight).mT, out=layer)
-            UNARY["tanh"].write(layer, layer)
-            below = layer
-        affine(see(c3.unsqueeze(-2)), below, see(w3).mT, out=see(out))
-        mean, raw = out[..., : stage.size], out[..., stage.size :]
-        torch.mul(noise, stage.scale, out=scaled)
-        UNARY["softplus"].write(raw.add_(shift), spread)
-        torch.addcmul(mean, spread.add_(floor), scaled, out=y)
-        UNARY["softplus"].slope(raw, slope)
-        slope.mul_(scaled)
-        inner.append((given, (w1, w2, w3), spread * stage.scale if keep_spread else None))
-        value = _gather(y, shape.lanes)
+    pooled = Pooled((shape, rows, x.dtype, x.device), lambda: _Buffers(shape, rows, x))
+    torch._foreach_copy_(pooled.buffers.places, list(weights))  # pyright: ignore
+    spreads: list[Tensor] = []
+    value = x
+    for stage, noise in zip(pooled.buffers.stages, noises, strict=True):
+        if value is not stage.given:
+            kernels = stage.shape.kernels
+            stage.given.view(shape.lanes, kernels, *value.shape[1:]).copy_(value.unsqueeze(1))
+        torch.mul(noise, stage.scale, out=stage.scaled)
+        for call in stage.forwards:
+            call()
+        if keep_spread:
+            spreads.append(stage.spread * stage.scale)
+        value = _gather(stage.y, shape.lanes)
     # what the caller sees is never pooled
-    return value.clone(), pooled, inner
+    return value.clone(), pooled, spreads
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """Gradients of everything that `_Chain` takes."""
     shape: ChainShape = ctx.shape
-    stages, kept = shape.stages, ctx.pooled.buffers.stages
-    passing = _pooled(shape, grad.shape[1], grad, _backward_scratch)
+    stages: list[_Stage] = ctx.pooled.buffers.stages
     need_noise = ctx.needs_input_grad[2 : 2 + len(stages)]
     need_weights = any(ctx.needs_input_grad[2 + len(stages) :])
     grad_noises: list[Tensor | None] = []
-    grad_weights: list[list[Tensor | None]] = []
+    grad_weights: list[Sequence[Tensor | None]] = []
     for index in range(len(stages) - 1, -1, -1):
-        stage, (given, (w1, w2, w3), spread) = stages[index], ctx.inner[index]
-        first, second, slope, _ = kept[index]
-        out, by_second, by_first, slopes = passing.buffers.stages[index]
-        groups = shape.groups(stage)
-        multiply, see = (torch.mm, _only) if groups == 1 else (torch.bmm, _as_it_is)
-        mean, raw = out[..., : stage.size], out[..., stage.size :]
-        if stage.kernels == 1:
-            mean.copy_(grad)
+        stage = stages[index]
+        kernels = stage.shape.kernels
+        if kernels == 1:
+            stage.mean.copy_(grad)
         else:
-            mean.view(shape.lanes, stage.kernels, *mean.shape[1:]).copy_(_scatter(grad, stage.kernels))
-        torch.mul(mean, slope, out=raw)
-        above = see(out)
-        for layer, weight, into in ((second, w3, see(by_second)), (first, w2, see(by_first))):
-            UNARY["tanh"].slope(layer, slopes)
-            multiply(above, see(weight), out=into).mul_(see(slopes))
-            above = into
-        grad_noises.append(mean * spread if need_noise[index] else None)
-        if need_weights:
-            layers = ((by_first, given), (by_second, first), (out, second))
-            grad_weights.append(_weight_gradients(layers, multiply, see))
-        else:
-            grad_weights.append([None] * (6 * groups))
+            stage.mean.view(shape.lanes, kernels, *stage.mean.shape[1:]).copy_(_scatter(grad, kernels))
+        for call in stage.backwards:
+            call()
+        grad_noises.append(stage.mean * ctx.spreads[index] if need_noise[index] else None)
+        grad_weights.append(stage.weight_gradients() if need_weights else [None] * (6 * len(stage.y)))
         if index or ctx.needs_input_grad[1]:
-            grad = multiply(above, see(w1)).view(groups, *given.shape[1:])
-            if stage.kernels > 1:
-                grad = grad.view(shape.lanes, stage.kernels, *given.shape[1:]).sum(1)
+            grad = stage.of_given().view(stage.given.shape)
+            if kernels > 1:
+                grad = grad.view(shape.lanes, kernels, *stage.given.shape[1:]).sum(1)
     grad_x = grad if ctx.needs_input_grad[1] else None
     return (None, grad_x, *reversed(grad_noises), *(g for each in reversed(grad_weights) for g in each))
-
-
-def _weight_gradients(
-    layers: Sequence[tuple[Tensor, Tensor]],
-    multiply: Callable[..., Tensor],
-    see: Callable[[Tensor], Tensor],
-) -> list[Tensor | None]:
-    """Gradients of the six weights of each kernel of a stage, kernel by kernel, from (gradient, value) by layer."""
-    each: list[Sequence[Tensor]] = []
-    for grad, value in layers:
-        weight, bias = multiply(see(grad).mT, see(value)), grad.sum(1)
-        each += [(weight,) if weight.dim() == 2 else weight.unbind(0), bias.unbind(0)]
-    return [kinds[group] for group in range(len(each[0])) for kinds in each]
 
 
 def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
