@@ -80,6 +80,14 @@ def first_steps(folder: Path, repeats: int) -> Iterator[float]:
             run.communicate()
 
 
+def imports(folder: Path, repeats: int) -> Iterator[float]:
+    """Seconds that a process takes which imports torch and does nothing: the least of a first step."""
+    for _ in range(repeats):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import torch"], cwd=folder, check=True)
+        yield time.perf_counter() - began
+
+
 def main(argv: list[str]) -> int:
     """Print the table; status 1 where a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -103,8 +111,9 @@ def main(argv: list[str]) -> int:
             share = (time.process_time() - began) / 5 / kept.config.checkpoint_seconds
             figures = f"{ours:.2f} ms, alone {alone:.2f}, checkpoints {100 * share:.2f} %"
             table.row(f"a step of a run, {batch} x {length}", figures, ours / alone + share, 1.1, at_most=True)
-        first = statistics.median(first_steps(folder, 1 if quick else 5))
-        table.row("from command to first step", f"{first:.2f} s", first, 2.5, at_most=True)
+        pairs = list(zip(first_steps(folder, 1 if quick else 5), imports(folder, 1 if quick else 5), strict=True))
+        first, alone = (statistics.median(each) for each in zip(*pairs, strict=True))
+        table.row("from command to first step", f"{first:.2f} s, torch alone {alone:.2f}", first, 2.5, at_most=True)
     torch.set_num_threads(threads)
     return int(table.missed)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks import bert, small_networks
+from benchmarks import bert, limits, small_networks
 from benchmarks.eager import (
     BidirectionalRnn,
     LanguageModel,
@@ -30,6 +30,9 @@ from qvr_core.dsl import load
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.layout import Where, prepare
 
+BLOCK = [(8, 16, 4), (2, 16, 16), (2, 16, 16), (2, 16, 32), (2, 32, 16), (2, 16, 16)]
+SEQ2SEQ = [*BLOCK, *BLOCK, (1, 32, 32), (1, 32, 16)]
+"""Its kernels by stage: encoder and decoder side by side, then what joins them, and the head."""
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 Loss = Callable[[], Tensor]
 
@@ -83,6 +86,9 @@ def against_eager(quick: bool) -> bool:
                 (model, program_loss(model, observed, x, y)), (eager, lambda e=eager, x=x, y=y: e.loss(x, y)), repeats
             )
             met &= report(f"{name} {batch}×{length}", *pair, pair[1] / pair[0], goal, at_least=True)
+            if name == "seq2seq":
+                work = limits.chain(batch * length, SEQ2SEQ, 64, list(model.parameters()))
+                print(f"    ours: {limits.said(work, limits.least([work], repeats)[0])}", flush=True)
     return met
 
 
@@ -95,6 +101,10 @@ def particles(quick: bool) -> bool:
         losses = [program_loss(model, "masked_token", x, y, count) for count in (8, 1)]
         pair = side_by_side((model, losses[0]), (model, losses[1]), 10 if quick else 40)
         met &= report(f"8 particles against 1, {batch}×{length}", *pair, pair[0] / pair[1], goal, at_least=False)
+        # eight times the rows are eight times the products
+        works = [limits.scans(count * batch, length, 2, 64, 64) for count in (8, 1)]
+        for count, work, spent in zip((8, 1), works, limits.least(works, 5 if quick else 20), strict=True):
+            print(f"    {count}: {limits.said(work, spent)}", flush=True)
     return met
 
 
