@@ -13,12 +13,13 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.options import RULE_ATTRIBUTES
+from qvr_core.semantics.language.prelude import EVERY_FAMILY, PRELUDE
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, UNRESERVED
 from qvr_core.syntax.lexer import SPACES
 from qvr_core.syntax.units import KINDS
 
+_TEMPLATES = tuple(name for name, one in PRELUDE.items() if one.facts is None)
 _RESERVED = tuple(word for word in dict.fromkeys((*STATEMENT_WORDS, *STEP_WORDS)) if word not in UNRESERVED)
 _OPENING = "|".join([*UNRESERVED, *ITEM_WORDS])
 _NAME = r"[A-Za-z_]\w*"
@@ -53,8 +54,8 @@ class QvrLexer(RegexLexer):
             (words(("FinSet", "Seq", *SPACES, *KINDS), prefix=r"\b", suffix=r"\b"), Keyword.Type),
             (r"\b(?:for|if|in|factor|import|as|from)\b(?=[ \t]+\S)", Keyword),
             (rf"(\.)({_NAME})", bygroups(Punctuation, Name.Attribute)),
-            (words(tuple(FAMILIES), prefix=r"\b", suffix=r"\b"), Name.Class),
-            (words(tuple(BUILTINS), prefix=r"\b", suffix=r"\b(?=[ \t]*\()"), Name.Builtin),
+            (words(tuple(EVERY_FAMILY), prefix=r"\b", suffix=r"\b"), Name.Class),
+            (words((*BUILTINS, *_TEMPLATES), prefix=r"\b", suffix=r"\b(?=[ \t]*\()"), Name.Builtin),
             (words(tuple(COMBINATORS), prefix=r"\b", suffix=r"\b"), Name.Builtin),
             (rf"{_NAME}(?=[ \t]*=(?!=))", Name.Variable),
             (rf"{_NAME}(?=[ \t]*\()", Name.Function),

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from threading import RLock
 from typing import Any
 
 from qvr_core.semantics.file.checker import FileChecker
@@ -23,6 +24,7 @@ from qvr_core.semantics.modules.import_table import Library, NoLibrary
 from qvr_core.semantics.modules.imported_places import Elsewhere
 from qvr_core.semantics.modules.linking import Changes, Links
 from qvr_core.semantics.modules.module import Module
+from qvr_core.semantics.modules.package import package_text
 from qvr_core.semantics.modules.paths import location_of, shown
 from qvr_core.semantics.modules.unlinked import Unlinked
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR
@@ -56,7 +58,7 @@ class Analyzer:
         """`known` are the open sets whose elements the data have told.  Imports start from the folder of `location`,
         and what they name is looked for in the `library`."""
         self.location = location
-        self.library: Library = library or NoLibrary()
+        self.library: Library = library or PACKAGE
         self._known = known
         self._module: tuple[Snapshot, Module] | None = None
         deque(self._starting(text), maxlen=0)
@@ -100,7 +102,8 @@ class Analyzer:
 
     def refresh(self) -> bool:
         """Take over that a file to which the imports lead has changed; False where there are no imports."""
-        if not self.links.table.imports and not isinstance(self.links, Unlinked):
+        table = self.links.table
+        if not table.imports and not table.prelude and not isinstance(self.links, Unlinked):
             return False
         deque(self.refreshing(), maxlen=0)
         return True
@@ -161,6 +164,7 @@ class Analyzer:
         """Hand changes to the checker, then the statements of other files that it turns out to need."""
         while changes is not None:
             yield from self._checker.updating(*changes)
+            yield self.links.waiting() // CHARACTERS
             changes = self.links.settle()
 
     def snapshot(self) -> Snapshot:
@@ -168,6 +172,33 @@ class Analyzer:
         if self._snapshot is None:
             self._snapshot = Snapshot(self, self._checker, self._syntax, self._remembered)
         return self._snapshot
+
+
+class Package(NoLibrary):
+    """The library that comes with the package, for texts that have no place; each of its files is analysed once."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._modules: dict[str, Module] = {}
+
+    def find(self, location: str, importer: str, written: str) -> Module | str:
+        text = package_text(location)
+        if text is None:
+            return super().find(location, importer, written)
+        with self._lock:
+            if location not in self._modules:
+                self._modules[location] = Analyzer(text, None, location, self).module()
+            return self._modules[location]
+
+    def waiting(self, location: str) -> int:
+        return 0 if location in self._modules else len(package_text(location) or "")
+
+    def known(self, location: str) -> Module | None:
+        """A file of the library that has been analysed."""
+        return self._modules.get(location)
+
+
+PACKAGE = Package()
 
 
 def _problems(statement: Statement) -> tuple[tuple[int, SyntaxProblem], ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from posixpath import commonpath, dirname
 
 from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.modules.package import LIBRARY
 from qvr_core.semantics.modules.paths import STD, SUFFIX
 
 MOST_BYTES = 10_000_000
@@ -19,8 +20,6 @@ MOST_FILES = 1_000
 
 MOST_LETTERS = 1_000
 """Of the path of an import: no system has longer ones."""
-
-LIBRARY = Path(__file__).with_name("std")
 
 
 def location_of_file(path: str | Path) -> str:

@@ -7,10 +7,11 @@ from functools import wraps
 from threading import RLock
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from qvr_core.analysis import Analyzer
+from qvr_core.analysis import PACKAGE, Analyzer
 from qvr_core.semantics.modules.import_reach import Reach
 from qvr_core.semantics.modules.import_table import Library
 from qvr_core.semantics.modules.module import Module
+from qvr_core.semantics.modules.package import package_text
 from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
 from qvr_core.syntax.source import split_lines
 from qvr_core.syntax.statements import Document
@@ -90,6 +91,10 @@ class Closed:
             if (known := self.current) is not None:
                 return known
             self._module, self.behind = None, False
+            if self._text == package_text(self._location) and self._analyzer is None:
+                module = PACKAGE.find(self._location, "", "")
+                self._module = module if isinstance(module, Module) else None
+                return self._module
             if self._analyzer is None:
                 self._analyzer = Analyzer(self._text, None, self._location, library)
             else:
@@ -206,6 +211,8 @@ class Workspace:
 
     def _now(self, location: str) -> Module | None:
         opened, held = self._open.get(location), self._read.get(location)
+        if opened is None and held is None:
+            return PACKAGE.known(location)  # a file of the library that another one of it uses
         return opened if opened is not None or held is None else held.current
 
     @alone
@@ -295,7 +302,8 @@ class Workspace:
         known = self._imports.get(location)
         if known is None or known[0] is not source:
             decls = imports_of(source) if isinstance(source, str) else (each.decl for each in source.table.imports)
-            known = self._imports[location] = (source, tuple(locations(decls, location)))
+            used = () if isinstance(source, str) else ((each, each) for each in source.table.prelude)
+            known = self._imports[location] = (source, (*locations(decls, location), *used))
         return known[1]
 
 
@@ -321,7 +329,7 @@ def texts_of(modules: Mapping[str, Module]) -> dict[str, str]:
 
 
 class Bundle:
-    """Texts that are at hand, those that a run was made of: nothing is read."""
+    """Texts that are at hand, those that a run was made of: nothing is read but the library."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -333,4 +341,4 @@ class Bundle:
         return None
 
     def text(self, location: str) -> str | None:
-        return self._texts.get(location)
+        return self._texts[location] if location in self._texts else package_text(location)

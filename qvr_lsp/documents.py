@@ -304,7 +304,8 @@ class Document(View):
         """Take over that an imported file has changed.  False where there are none, or where it is much work, which
         is then done in a thread and published when it is.  Only on a document that is ready."""
         assert self.ready, "the analysis is not done"
-        if not self._analyzer.links.table.imports:
+        table = self._analyzer.links.table
+        if not table.imports and not table.prelude:
             return False
         self._trials = None
         if not self._dirty:

@@ -17,7 +17,6 @@ from qvr_core.semantics.arrows.postfix import METHODS
 from qvr_core.semantics.language.builtins import ALIASES, BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
 from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS, COMPOSITION_OPERATIONS
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter, support_words
 from qvr_core.semantics.language.options import (
     DEDUCTION_KEYS,
@@ -31,6 +30,7 @@ from qvr_core.semantics.language.options import (
     STEP_KEYS,
     VALUE_KEYS,
 )
+from qvr_core.semantics.language.prelude import EVERY_FAMILY, PRELUDE
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, UNRESERVED
 from qvr_core.syntax.lexer import SPACES
@@ -54,8 +54,8 @@ WORDS: Mapping[str, Iterable[str]] = {
     "spaces": ("FinSet", *SPACES, "Seq", *KINDS),
     "combinators": COMBINATORS,
     "methods": METHODS,
-    "families": FAMILIES,
-    "builtins": BUILTINS,
+    "families": EVERY_FAMILY,
+    "builtins": (*BUILTINS, *(name for name in PRELUDE if name not in EVERY_FAMILY)),
     "roles": ROLES,
     "options": (
         *(spec.key for spec in ROLE_OPTIONS),
@@ -166,7 +166,7 @@ def reference(text: str) -> str:
 def families() -> Iterator[str]:
     """One row for a family, in groups: what a draw is, and whether it is whole."""
     yield from ("| family | draws | meaning |", "|---|---|---|")
-    for family in sorted(FAMILIES.values(), key=lambda family: (min(family.event, 1), family.discrete)):
+    for family in sorted(EVERY_FAMILY.values(), key=lambda family: (min(family.event, 1), family.discrete)):
         call = f"{family.name}({', '.join(map(_parameter, family.parameters))})"
         yield f"| `{call}` | {_draws(family)} | {family.summary} |"
 
@@ -183,11 +183,27 @@ def _draws(family: Family) -> str:
     return support_words(family) if family.event < 2 or family.support.kind != "real" else "any real matrix"
 
 
+def library() -> Iterator[str]:
+    """One row for a template or function of the library."""
+    yield from ("| name | from | what it is |", "|---|---|---|")
+    for name, one in PRELUDE.items():
+        if one.facts is None:
+            given = ", ".join(map(_shown, one.parameters))
+            yield f"| `{name}({given})` | `std/{one.file}` | {one.summary} |"
+
+
+def _shown(parameter: str) -> str:
+    """A parameter as a call may write it: `scale=1.0`."""
+    name, _, kind = parameter.partition(" : ")
+    default = kind.partition(" = ")[2] or parameter.partition(" = ")[2]
+    return f"{name.partition(' = ')[0]}={default}" if default else name
+
+
 def parameters() -> Iterator[str]:
     """One row for a parameter that has other names, or takes another form under one."""
     yield from ("| parameter | of | also called | or instead |", "|---|---|---|---|")
     owners: dict[tuple[str, str], list[str]] = {}
-    for family in FAMILIES.values():
+    for family in EVERY_FAMILY.values():
         for parameter in family.parameters:
             instead = _code(name for name, _ in parameter.alternatives)
             if parameter.aliases or instead:
@@ -225,7 +241,7 @@ def role_options() -> Iterator[str]:
         where = "all" if len(names) == len(ROLES) else _code(names)
         yield f"| `{spec.key}` | {where} | {_takes(spec)} | {_default(spec)} | {spec.meaning} |"
     for key, meaning in HEAD_OPTIONS.items():
-        heads = [family for family in FAMILIES.values() if key in family.head_options]
+        heads = [family for family in EVERY_FAMILY.values() if key in family.head_options]
         names = ", ".join(family.name for family in heads)
         default = heads[0].head_options[key]
         yield f"| `{key}` | `kernel` with {names} | a whole number from 1 | `{default}` | {meaning} |"
@@ -325,6 +341,7 @@ TABLES: Mapping[str, Callable[[], Iterable[str]]] = {
     "compositions": compositions,
     "semirings": semirings,
     "families": families,
+    "library": library,
     "parameters": parameters,
 }
 """What stands between `<!-- table: NAME -->` and `<!-- end -->`."""

@@ -68,7 +68,8 @@
 "Binomial" "Geometric" "Poisson" "DiscreteUniform" "BetaBinomial" "NegativeBinomial" "ZeroInflatedPoisson"
 "ZeroInflatedNegativeBinomial" "Categorical" "Multinomial" "OrderedLogistic" "Dirichlet" "LogisticNormal"
 "MultivariateNormal" "LowRankMultivariateNormal" "MatrixNormal" "GaussianRandomWalk" "ICAR" "Wishart"
-"InverseWishart" "LKJCorrelation" "LKJCholesky"
+"InverseWishart" "LKJCorrelation" "LKJCholesky" "Logistic" "SkewNormal" "ExGaussian" "Wald"
+"AsymmetricLaplace" "Frechet" "HurdlePoisson" "ZeroInflatedBinomial"
 ;; end
     ))
 
@@ -88,8 +89,9 @@
 "cholesky" "det" "logdet" "matrix_exp" "eigh" "solve_triangular" "cumulative_trapezoid" "bspline" "hsgp" "eye"
 "zeros" "ones" "zeros_like" "ones_like" "full_like" "arange" "linspace" "one_hot" "tril" "triu" "unsqueeze"
 "squeeze" "reshape" "flatten" "roll" "diff" "size" "numel" "detach" "parse" "compose" "cat" "clip" "expit"
-"inv_logit" "sd" "true_divide" "fan" "scan" "stack" "repeat" "residual" "identity" "last" "mean_over_time"
-"from_data"
+"inv_logit" "sd" "true_divide" "horseshoe" "r2d2" "lkj_effects" "elman" "lstm" "rlstm" "mogrifier" "gru"
+"local_level" "autoregression" "seasonal" "garch" "pre_norm" "post_norm" "fan" "scan" "stack" "repeat"
+"residual" "identity" "last" "mean_over_time" "from_data"
 ;; end
     ))
 

@@ -31,7 +31,8 @@ syntax keyword qvrFamily Chi2 Weibull Pareto Uniform Beta Kumaraswamy Continuous
 syntax keyword qvrFamily Binomial Geometric Poisson DiscreteUniform BetaBinomial NegativeBinomial
 syntax keyword qvrFamily ZeroInflatedPoisson ZeroInflatedNegativeBinomial Categorical Multinomial OrderedLogistic
 syntax keyword qvrFamily Dirichlet LogisticNormal MultivariateNormal LowRankMultivariateNormal MatrixNormal
-syntax keyword qvrFamily GaussianRandomWalk ICAR Wishart InverseWishart LKJCorrelation LKJCholesky
+syntax keyword qvrFamily GaussianRandomWalk ICAR Wishart InverseWishart LKJCorrelation LKJCholesky Logistic
+syntax keyword qvrFamily SkewNormal ExGaussian Wald AsymmetricLaplace Frechet HurdlePoisson ZeroInflatedBinomial
 syntax keyword qvrBuiltin contained abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin acos
 syntax keyword qvrBuiltin contained atan sinh cosh tanh asinh acosh atanh erf erfc erfinv sigmoid lgamma digamma ceil floor
 syntax keyword qvrBuiltin contained logsigmoid relu relu6 gelu silu mish softsign tanhshrink hardsigmoid hardswish selu
@@ -44,7 +45,8 @@ syntax keyword qvrBuiltin contained hardshrink softshrink clamp layer_norm where
 syntax keyword qvrBuiltin contained transpose diag diag_embed inverse cholesky det logdet matrix_exp eigh solve_triangular
 syntax keyword qvrBuiltin contained cumulative_trapezoid bspline hsgp eye zeros ones zeros_like ones_like full_like arange
 syntax keyword qvrBuiltin contained linspace one_hot tril triu unsqueeze squeeze reshape flatten roll diff size numel detach
-syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit sd true_divide
+syntax keyword qvrBuiltin contained parse compose cat clip expit inv_logit sd true_divide horseshoe r2d2 lkj_effects elman
+syntax keyword qvrBuiltin contained lstm rlstm mogrifier gru local_level autoregression seasonal garch pre_norm post_norm
 syntax keyword qvrRole contained kernel embed linear conv pool norm batch_norm dropout attention position latent observed
 syntax keyword qvrRole contained discretize
 syntax keyword qvrOption contained role scale param_source hidden_dim prior tie bias replicate rank init kernel stride

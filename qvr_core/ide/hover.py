@@ -37,9 +37,10 @@ from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, targe
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language import equations
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.options import MEANINGS, WORD_MEANINGS
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.modules.paths import shown
 from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan, TakeFactor
 from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import all_steps, parts, walk
@@ -84,6 +85,8 @@ def _content(snapshot: Snapshot, target: Target) -> Prose:
 
 def _symbol(snapshot: Snapshot, found: Found) -> Prose:
     symbol = found.symbol
+    if symbol.target is not None and symbol.kind == "distribution" and symbol.name in snapshot.table.known:
+        return prose(family_here(found), f"From `{shown(symbol.target[0])}`.")
     if symbol.target is not None:
         return imported_text(snapshot, found)
     if symbol.name in ("Bool", "Nat", "One") and symbol.name not in model_of(snapshot).objects:
@@ -195,7 +198,7 @@ def _keyword_argument(symbol: Symbol) -> Prose:
         return prose(
             Heading(symbol.name, f" (of `{symbol.of}`): {meaning}"), f"One of {', '.join(words)}" if words else ""
         )
-    if symbol.of in FAMILIES:
+    if symbol.of in EVERY_FAMILY:
         return family_text(symbol.of)
     if symbol.of == equations.SOLVE and symbol.name in equations.OPTIONS:
         return prose(Heading(symbol.name, f" (of `{equations.SOLVE}`): {equations.OPTIONS[symbol.name]}."))

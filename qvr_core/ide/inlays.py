@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.answers import InlayHint, TextEdit
 from qvr_core.ide.undeclared import undeclared_hints
-from qvr_core.ide.view import model_of, statements_between
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.ide.view import language_family, model_of, statements_between
 from qvr_core.semantics.scope.scope import is_name
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Compose, Damaged, Instance, Scan
@@ -134,7 +133,7 @@ def _step(snapshot: Snapshot, placed: Placed[Any]) -> Hints:
     if not isinstance(node, DrawStep):
         return
     name = node.draw.name.text
-    family = None if name in snapshot.entries else FAMILIES.get(name)
+    family = language_family(snapshot, name)
     arguments = node.draw.args or ()
     if family is None or len(family.parameters) < 2 or len(arguments) < 2:
         return

@@ -79,9 +79,9 @@ KEYWORDS = {
         Keyword(
             "family",
             "A family of distributions, given by its log density.",
-            "family Logistic(loc, scale : Real 1 [low=0.0]) : Real 1\n"
-            "    density(x) = -(x - loc) / scale - log(scale) - 2 * softplus(-(x - loc) / scale)\n"
-            "    draw = loc + scale * logit(Uniform(0, 1))",
+            "family Rayleigh(scale : Real 1 [low=0.0]) : Real 1 [low=0.0]\n"
+            "    density(x) = log(x) - 2 * log(scale) - 0.5 * (x / scale)^2\n"
+            "    draw = scale * sqrt(-2 * log(Uniform(0, 1)))",
         ),
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),

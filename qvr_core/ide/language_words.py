@@ -9,11 +9,11 @@ from qvr_core.ide.prose import Code, Heading, Listing, Prose, prose
 from qvr_core.semantics.language import equations
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Parameter, support_words
 from qvr_core.semantics.language.gates import GATE, GATED, gated_call
 from qvr_core.semantics.language.mixtures import CALL, MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import MEANINGS, meaning
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 
 
@@ -31,7 +31,7 @@ def family_text(name: str, here: str = "", *, of_network: bool = False) -> Prose
         return prose(
             Code(gated_call(name)), sentence(GATED[name]), Listing(rows), f"Support: {support_text('Poisson')}"
         )
-    family = FAMILIES[name]
+    family = EVERY_FAMILY[name]
     signature = ", ".join(
         item.name if item.default is None or isnan(item.default) else f"{item.name}={item.default:g}"
         for item in family.parameters
@@ -134,7 +134,7 @@ _OF_MANY = {"real": "numbers", "natural": "whole numbers from 0", "positive": "n
 
 
 def support_text(name: str) -> str:
-    family = FAMILIES[name]
+    family = EVERY_FAMILY[name]
     if family.support.size == 2:
         return "0 and 1"
     if {"low", "high"} <= {parameter.name for parameter in family.parameters}:

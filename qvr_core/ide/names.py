@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from qvr_core.ide.occurrences import Occurrence, at, behind, import_names, object_names, owner_of, qualified
 from qvr_core.semantics.language.combinators import COMBINATORS
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.gates import GATED
 from qvr_core.semantics.language.mixtures import MIXTURE
 from qvr_core.semantics.language.options import OBJECT_KEYS, VALUE_KEYS
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.syntax.tree.arithmetic import (
     Arith,
     ArithArg,
@@ -283,7 +283,7 @@ def _bounds(space: ObjectExpr, indices: dict[str, Span]) -> Found:
 
 
 def _family_or_arrow(name: Name) -> str:
-    return "family" if name.text in FAMILIES or name.text == MIXTURE or name.text in GATED else "arrow"
+    return "family" if name.text in EVERY_FAMILY or name.text == MIXTURE or name.text in GATED else "arrow"
 
 
 def _binders(binders: tuple[Binder, ...], scope: Span) -> Found:
@@ -394,7 +394,7 @@ def _argument(argument: ArrowArg, call: str) -> Found:
 def _arrow_part(name: str) -> str:
     if name in COMBINATORS and COMBINATORS[name].bare:
         return "combinator"
-    return "family" if name in FAMILIES or name == MIXTURE or name in GATED else "arrow"
+    return "family" if name in EVERY_FAMILY or name == MIXTURE or name in GATED else "arrow"
 
 
 def called_part(name: str, *, arithmetic: bool) -> str:

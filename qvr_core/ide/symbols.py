@@ -13,8 +13,8 @@ from qvr_core.ide.occurrences import Occurrence
 from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.equations import METHODS, SOLVE
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.gates import GATED
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.modules.module import Target
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.placing import units_of
@@ -226,7 +226,7 @@ def _bound(statement: Statement, name: str) -> Symbol | None:
 
 def _calls_the_language(statement: Statement, name: str) -> bool:
     """Whether a call of a bound name is one of the language's function or family: a value is none, a lambda is one."""
-    if name not in BUILTINS and name not in FAMILIES:
+    if name not in BUILTINS and name not in EVERY_FAMILY:
         return False
     step = bindings(statement)[name][0].unit.node
     value = step.value if isinstance(step, LetStep) else None
@@ -265,7 +265,7 @@ def _value(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occurr
         return symbol
     if name in BUILTINS and (occurrence.part == "callee" or BUILTINS[name].reserved):
         return Symbol("builtin", name)
-    if occurrence.part == "callee" and (name in FAMILIES or name in GATED):
+    if occurrence.part == "callee" and (name in EVERY_FAMILY or name in GATED):
         return Symbol("family", name)
     if occurrence.part == "callee" and name == SOLVE:
         return Symbol("form", name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.prelude import EVERY_FAMILY, PRELUDE_FAMILIES
 from qvr_core.semantics.scope.scope import DistributionEntry
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.deductions import Composition, Deduction
@@ -98,6 +99,14 @@ def model_of(snapshot: Snapshot) -> Model:
 
 
 def declared_facts(snapshot: Snapshot, name: str) -> Family | None:
-    """What is known of a family that the file declares; None of anything else."""
+    """What is known of a family that the file declares or imports; None of anything else."""
+    if name in snapshot.table.known:
+        return PRELUDE_FAMILIES.get(name)
     entry = snapshot.entries.get(name)
     return entry.facts if isinstance(entry, DistributionEntry) else None
+
+
+def language_family(snapshot: Snapshot, name: str) -> Family | None:
+    """The family that the language has under a name, if that is what the file means by it."""
+    hidden = name in snapshot.entries and name not in snapshot.table.known
+    return None if hidden else EVERY_FAMILY.get(name)

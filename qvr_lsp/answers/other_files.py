@@ -93,7 +93,10 @@ def texts_on_disk(ls: QvrLanguageServer) -> Iterator[tuple[str, str]]:
 
 
 def imports(snapshot: Snapshot, location: str) -> bool:
-    return any(each.module is not None and each.module.location == location for each in snapshot.table.imports)
+    table = snapshot.table
+    return location in table.prelude or any(
+        each.module is not None and each.module.location == location for each in table.imports
+    )
 
 
 def add_closed(ls: QvrLanguageServer, location: str, answer: Importers) -> None:

@@ -250,7 +250,7 @@ family Gap(rate : Real 1 [low=0.0]) : Real 1 [low=0.0]
     density(t) = where(t > rate, log(rate) - rate * t, log(rate) - t * rate)
 family Counts(mean : Real 1 [low=0.0]) : Nat
     density(n) = n * log(mean) - mean - lgamma(n + 1)
-family SkewNormal(middle) : Real 1
+family Leaning(middle) : Real 1
     density(y) = -0.5 * (y - middle)^2 - 0.9189385332046727 + log(2.0) + log_ndtr(2.0 * (y - middle))
 family Wide(low, high) : Real 1
     density(x) = -log(high - low)
@@ -266,7 +266,7 @@ program declared : Row -> Row
     observe y[i : Row] <- Bell(b[g[i]] + h[i] + w[i], s) [weight=late]
     observe k[i : Row] <- Counts(exp(b[g[i]]))
     marginalize z[i : Row] : State <- Categorical([0.3, 0.7])
-        observe q[i : Row] <- SkewNormal(m + z[i])
+        observe q[i : Row] <- Leaning(m + z[i])
     return m
 """
 CASES = (

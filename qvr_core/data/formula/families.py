@@ -75,12 +75,6 @@ _ZI = Part(
 _HU = Part("logit", lambda mean, sd: "Beta(1.0, 1.0)", lambda mean, sd: 0.0, "the share of zeros")
 
 
-_HURDLE_POISSON = """\
-# A zero, or a count from 1: what a Poisson draws where it draws no zero.
-family HurdlePoisson(gate : Real 1 [low=0.0, high=1.0], rate : Real 1 [low=0.0]) : Nat
-    density(x) = where(x == 0, log(gate), log1p(-gate) + x * log(rate) - rate - lgamma(x + 1) - log1p(-exp(-rate)))
-    draw = (1 - Bernoulli(gate)) * (1 + Poisson(rate + log1p(-Uniform(0.0, 1.0) * (1 - exp(-rate)))))
-"""
 # A negative binomial is a sum of a Poisson number of logarithmic ones: of those from 1 one such (Kemp 1981), and what
 # the rest of the rate brings.
 _HURDLE_NEGATIVE = """\
@@ -138,7 +132,7 @@ FAMILIES: dict[str, Family] = {
         {"zi": _ZI, "dispersion": _OVER},
         "Nat",
     ),
-    "hurdle_poisson": Family("log", "HurdlePoisson({hu}, exp({mean}))", {"hu": _HU}, "Nat", _HURDLE_POISSON),
+    "hurdle_poisson": Family("log", "HurdlePoisson({hu}, exp({mean}))", {"hu": _HU}, "Nat"),
     "hurdle_negbinomial": Family(
         "log",
         "HurdleNegativeBinomial({hu}, exp({mean}), {dispersion})",

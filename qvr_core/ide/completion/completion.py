@@ -23,7 +23,7 @@ from qvr_core.ide.completion.draws import (
 from qvr_core.ide.completion.equations import in_equation, options_of_solve, solve_offered, without_values
 from qvr_core.ide.completion.fitting_arguments import fitting_first, lets_of_unknown_shape, parameter_at
 from qvr_core.ide.completion.guides import latents_offered
-from qvr_core.ide.completion.imported import from_imports, imported_offered, imported_scans
+from qvr_core.ide.completion.imported import from_imports, imported_offered, imported_scans, library_offered
 from qvr_core.ide.completion.indexing import (
     axis_of,
     binders_offered,
@@ -82,7 +82,8 @@ from qvr_core.ide.language_words import family_text, keyword_text
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS
-from qvr_core.semantics.language.families import FAMILIES, heads_for
+from qvr_core.semantics.language.families import heads_for
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.programs import Program
@@ -101,7 +102,8 @@ def complete(snapshot: Snapshot, cursor: Cursor, columns: Mapping[str, str] | No
         return []
     unique: dict[str, Completion] = {}
     imported = from_imports(snapshot, place)
-    for item in chain(_items(snapshot, place), imported_offered(snapshot, place)) if imported is None else imported:
+    offers = (_items(snapshot, place), imported_offered(snapshot, place), library_offered(snapshot, place))
+    for item in chain(*offers) if imported is None else imported:
         held = unique.get(item.label)
         if held is None or (item.rank, item.order) < (held.rank, held.order):
             unique[item.label] = item
@@ -189,7 +191,7 @@ def _after_operand(snapshot: Snapshot, place: Context) -> Items:
         text = f"[role=${{1|{','.join(roles)}|}}]"
         yield Completion("[role=…]", "property", "what kind of arrow this is", insert=text, snippet=True, rank=BEST)
     if "TILDE" in accepted and codomain is not None and role_at(place) == "kernel":
-        for family in map(FAMILIES.__getitem__, heads_for(codomain)):
+        for family in map(EVERY_FAMILY.__getitem__, heads_for(codomain)):
             if family.common:
                 yield Completion(f"~ {family.name}", "class", family.summary, family_text(family.name), rank=GOOD)
 
@@ -256,11 +258,11 @@ def _after_tilde(snapshot: Snapshot, place: Context, bracket: Bracket | None) ->
         yield from combinators_offered()
         return
     codomain = sides_of(snapshot, place)[1]
-    fitting = heads_for(codomain) if codomain is not None else ()
+    fitting = heads_for(codomain, EVERY_FAMILY) if codomain is not None else ()
     scaled = any(one.text == "scale" and two.kind == "EQUAL" for one, two in pairwise(place.tokens))
     if role == "kernel":
         yield from own_heads_offered(snapshot, place, codomain)
-    for family in FAMILIES.values():
+    for family in EVERY_FAMILY.values():
         if scaled and role == "kernel" and not family.has_scale:
             continue
         if codomain is None or role != "kernel" or family.name in fitting:

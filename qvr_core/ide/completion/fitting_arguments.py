@@ -13,8 +13,8 @@ from qvr_core.ide.completion.likely import program_at
 from qvr_core.ide.completion.offers import BEST
 from qvr_core.ide.completion.order_of_values import STEP
 from qvr_core.ide.view import declared_facts
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family, Parameter
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, SampleModel
 from qvr_core.semantics.types.spaces import REAL_LINE, Constrained, Real, Space, item_of, width
@@ -42,7 +42,7 @@ def fitting_first(
 def parameter_at(snapshot: Snapshot, bracket: Bracket) -> Parameter | None:
     """The parameter of a family whose argument begins at a cursor; None in the midst of one."""
     name, since = "" if bracket.before is None else bracket.before.text, bracket.since
-    family: Family | None = declared_facts(snapshot, name) or FAMILIES.get(name)
+    family: Family | None = declared_facts(snapshot, name) or EVERY_FAMILY.get(name)
     if family is None or (since and not (len(since) == 2 and since[1].kind == "EQUAL")):
         return None
     if since:

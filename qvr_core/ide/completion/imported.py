@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Context, before_prefix
-from qvr_core.ide.completion.offers import BEST, GOOD, OTHER, PLAIN, Items, used_elsewhere
+from qvr_core.ide.completion.offers import BEST, GOOD, MANY, OTHER, PLAIN, Items, used_elsewhere
 from qvr_core.ide.imports.homes import Home, home_of
 from qvr_core.ide.imports.hover import written
 from qvr_core.ide.prose import Comment, prose
 from qvr_core.ide.symbols import KINDS
 from qvr_core.ide.view import arrow_of, model_of
 from qvr_core.semantics.language.combinators import COMBINATORS
+from qvr_core.semantics.language.prelude import PreludeName, visible_from
 from qvr_core.semantics.modules.module import Module
-from qvr_core.semantics.modules.paths import WrongPath, location_of
+from qvr_core.semantics.modules.paths import STD, WrongPath, location_of
 from qvr_core.semantics.types.spaces import Space
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.declarations import ProgramHeader
@@ -125,6 +126,33 @@ def imported_offered(snapshot: Snapshot, place: Context) -> Items:
             fresh = used is not None and prefix not in used and place.last is not None and place.last.text != ">>"
             detail = f"names of {each.decl.path.value}"
             yield Completion(prefix, "module", detail, rank=BEST if fresh else GOOD, order=-3 * fresh)
+
+
+def library_offered(snapshot: Snapshot, place: Context) -> Items:
+    """The templates and functions of the library that no import has to bring; its families stand among the others."""
+    if place.begins or not place.expects_operand() or (place.last is not None and place.last.kind == "DOT"):
+        return
+    kinds, call = kinds_wanted(place), _call(place)
+    words = bool(place.brackets) and place.brackets[-1].position > 0 and call in COMBINATORS and call != "fan"
+    in_step = place.start == "step"
+    # what a template gives is neither observed nor summed out
+    if not kinds or words or (in_step and (place.brackets or place.keyword not in ("sample", "let"))):
+        return
+    table = snapshot.table
+    file = snapshot.location.removeprefix(STD) if snapshot.location.startswith(STD) else None
+    for name, one in visible_from(file).items():
+        hidden = name in table.own or name in table.offered or name in snapshot.owners
+        if not hidden and one.facts is None and KINDS.get(one.keyword) in kinds and _fits_call(call, one):
+            kind = KINDS[one.keyword]
+            described = prose(Comment(one.summary), f"From `std/{one.file}`.")
+            yield Completion(name, ITEM_KINDS.get(kind, kind), one.header, described, rank=PLAIN, order=MANY)
+
+
+def _fits_call(call: str, one: PreludeName) -> bool:
+    """Whether a combinator may take a template: as `_takes` says, by the table."""
+    if call in COMBINATORS and COMBINATORS[call].endomorphism:
+        return one.reads == one.gives
+    return call != "scan" or one.is_cell
 
 
 def imported_scans(snapshot: Snapshot, given: Space | None) -> Items:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qvr_core.ide.completion.context import Context
 from qvr_core.ide.completion.uses_of_names import lines_of
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.spaces import Finite, Real
 from qvr_core.syntax.placing import units_of
@@ -197,7 +197,7 @@ def _of_lines_above(place: Context) -> Sequence[str]:
         draw = getattr(placed.unit.node, "draw", None)
         if placed.unit.keyword == "sample" and isinstance(draw, Draw):
             drawn.append(draw.name.text)
-    same = len(drawn) > 1 and drawn[-1] == drawn[-2] and drawn[-1] in FAMILIES
+    same = len(drawn) > 1 and drawn[-1] == drawn[-2] and drawn[-1] in EVERY_FAMILY
     return drawn[-1:] if same else ()
 
 
@@ -206,7 +206,7 @@ def used_as(place: Context, name: str) -> str:
     for none."""
     for placed in () if place.statement is None else units_of(place.statement):
         draw = getattr(placed.unit.node, "draw", None)
-        family = FAMILIES.get(draw.name.text) if isinstance(draw, Draw) else None
+        family = EVERY_FAMILY.get(draw.name.text) if isinstance(draw, Draw) else None
         if family is None or not isinstance(draw, Draw):
             continue
         for at, argument in enumerate(draw.args or ()):

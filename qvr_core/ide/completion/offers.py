@@ -25,11 +25,11 @@ from qvr_core.ide.symbols import Declared, Symbol, binding_kind, bindings, looku
 from qvr_core.ide.view import arrow_of, declared_facts, model_of
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.family_heads import head_problem
 from qvr_core.semantics.language.gates import GATED, ungated
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
+from qvr_core.semantics.language.prelude import EVERY_FAMILY, PRELUDE
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
@@ -184,7 +184,7 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
             rank = BEST if fitting == FITS else OTHER
             yield Completion(name, "class", facts.summary, described, text, snippet=True, rank=rank)
     first = likely.families(snapshot, place)
-    for family in FAMILIES.values():
+    for family in EVERY_FAMILY.values():
         fitting = fit(family)
         if fitting == NEVER:
             continue
@@ -196,16 +196,18 @@ def families_offered(snapshot: Snapshot, place: Context) -> Items:
             f"{family.name}({_placeholders(family)})",
             snippet=True,
             rank=GOOD if fitting == FITS else OTHER,
-            order=likely.order(family.name, first),
+            order=likely.order(family.name, first) + MANY * (family.name in PRELUDE and family.name not in first),
         )
-    fitting = fit(next(family for family in FAMILIES.values() if ungated(family) is None))
+    fitting = fit(next(family for family in EVERY_FAMILY.values() if ungated(family) is None))
     for at, (gate, summary) in enumerate(GATED.items() if fitting != NEVER else ()):
         rank = GOOD if fitting == FITS else OTHER
         text = f"{gate}(${{1:gate}}, ${{2:Poisson(1.0)}})"
         order = len(first) + 1 + at
         yield Completion(gate, "class", summary, family_text(gate), text, snippet=True, rank=rank, order=order)
     # its components are offered with any number as their support
-    fitting = fit(next(family for family in FAMILIES.values() if family.support.kind == "real" and not family.event))
+    fitting = fit(
+        next(family for family in EVERY_FAMILY.values() if family.support.kind == "real" and not family.event)
+    )
     if fitting == NEVER:
         return
     rank = GOOD if fitting == FITS else OTHER
@@ -234,7 +236,7 @@ def parameters_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> 
         name = f"{place.tokens[bracket.start - 3].text}.{name}"
     if (name == MIXTURE or name in GATED) and bracket.position:
         yield from families_offered(snapshot, place)
-    family = declared_facts(snapshot, name) or FAMILIES.get(name)
+    family = declared_facts(snapshot, name) or EVERY_FAMILY.get(name)
     for parameter in family.parameters if family is not None else ():
         yield Completion(parameter.name, "property", parameter.constraint, insert=f"{parameter.name}=", rank=GOOD)
 

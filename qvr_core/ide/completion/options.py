@@ -17,7 +17,6 @@ from qvr_core.ide.language_words import option_text
 from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.prose import prose
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.options import (
     DEDUCTION_KEYS,
     FLAGS,
@@ -29,6 +28,7 @@ from qvr_core.semantics.language.options import (
     STEP_KEYS,
     WORDS,
 )
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.roles import ROLES, OptionSpec
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.model.arrows import Embed, LinearMap
@@ -53,7 +53,7 @@ def options_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
     if place.start == "step":
         keys = [key for key in STEP_KEYS.get(place.keyword, ()) if _may_stand(snapshot, place, key)]
         first = likely.OPTIONS.get(place.keyword, ())
-        family = FAMILIES.get(_drawn_from(place))
+        family = EVERY_FAMILY.get(_drawn_from(place))
         if family is not None and family.event:
             first = ("over", *first)
         for key in keys:
@@ -95,7 +95,7 @@ def bounds_offered() -> Items:
 def _may_stand(snapshot: Snapshot, place: Context, key: str) -> bool:
     """False for the option of a guide elsewhere, and for lengths where none of the declared data are counts."""
     program = likely.program_at(snapshot, place)
-    family = FAMILIES.get(_drawn_from(place))
+    family = EVERY_FAMILY.get(_drawn_from(place))
     if family is not None and key in ("noncentred", "sum_to_zero") and not family.noncentred:
         return False
     if program is None:
@@ -125,7 +125,7 @@ def _scale_matters(snapshot: Snapshot, place: Context) -> bool:
     if place.placed is None:
         return True
     _, _, after = place.placed.unit.text.partition("~")
-    family = FAMILIES.get(after.strip().partition("(")[0].strip())
+    family = EVERY_FAMILY.get(after.strip().partition("(")[0].strip())
     return family is None or family.has_scale
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Signature
@@ -16,11 +17,11 @@ from qvr_core.operations.operation import BuiltinFunction
 from qvr_core.semantics.language import equations
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.combinators import COMBINATORS
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.gates import GATE, GATED
 from qvr_core.semantics.language.mixtures import MIXTURE, SUMMARY
 from qvr_core.semantics.language.options import FLAGS, MEANINGS, STEP_KEYS
+from qvr_core.semantics.language.prelude import EVERY_FAMILY, PRELUDE
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.programs import Program
@@ -99,8 +100,20 @@ def _call(snapshot: Snapshot, place: Context, symbol: Symbol, bracket: Bracket) 
         case "form":
             options = ((f"{key}=", meaning) for key, meaning in equations.OPTIONS.items())
             return _labelled_signature(name, equations.SUMMARY, (*equations.PARAMETERS, *options), bracket)
+        case _ if symbol.kind == "unknown" and (known := PRELUDE.get(name)) is not None:
+            # the line is not whole yet, so the library is not read for it
+            return _labelled_signature(name, known.summary, tuple(_typed(known.parameters)), bracket)
         case _:
             return None
+
+
+def _typed(parameters: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The parameters of a template that have a kind, `scale : Real = 1.0` as `scale=1.0`; the others are its inputs."""
+    for written in parameters:
+        name, colon, kind = written.partition(" : ")
+        kind, equals, default = kind.partition(" = ")
+        if colon:
+            yield f"{name}={default}" if equals else name, kind
 
 
 def _labelled_signature(
@@ -154,7 +167,7 @@ def _family(name: str, place: Context, bracket: Bracket) -> Signature:
     if name in GATED:
         counts = ("A(…)", "a family of counts with its arguments")
         return _labelled_signature(name, GATED[name], (("gate", constraint_words(GATE)), counts), bracket)
-    return _of_family(name, FAMILIES[name], place, bracket)
+    return _of_family(name, EVERY_FAMILY[name], place, bracket)
 
 
 def _of_family(name: str, family: Family, place: Context, bracket: Bracket) -> Signature:

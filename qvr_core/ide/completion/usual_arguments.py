@@ -10,7 +10,7 @@ from qvr_core.ide.completion.context import Bracket, Context
 from qvr_core.ide.completion.fitting_arguments import parameter_at
 from qvr_core.ide.completion.likely import data_at
 from qvr_core.ide.completion.offers import BEST, Items
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.usual_priors import USUAL
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def usual_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Items
     numbers = USUAL.get(name, ())[bracket.position :]
     if place.keyword != "sample" or bracket.since or not numbers or place.tokens[bracket.start - 2].kind != "DRAW":
         return
-    family = FAMILIES[name]
+    family = EVERY_FAMILY[name]
     named = [parameter.name for parameter in family.parameters[bracket.position :]][: len(numbers)]
     says = f"{' and '.join(named)} of a usual prior, for a quantity of about one unit"
     many = any(token.kind in ("COLON", "LSQB") for token in place.tokens[: bracket.start])

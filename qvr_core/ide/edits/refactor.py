@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.answers import Action, TextEdit
 from qvr_core.ide.symbols import Found, lookup, place_of, references
 from qvr_core.ide.target import symbol_at
-from qvr_core.ide.view import first_line, model_of
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.ide.view import first_line, language_family, model_of
 from qvr_core.semantics.types.diagnostics import Origin, Severity
 from qvr_core.semantics.types.model.arrows import Stack
 from qvr_core.semantics.types.spaces import Linear, sizes
@@ -237,7 +236,7 @@ def _noncentred(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[Action]:
     if not isinstance(step, SampleStep) or step.draw.expression is not None:
         return
     name = step.draw.name.text
-    family = None if name in snapshot.entries else FAMILIES.get(name)
+    family = language_family(snapshot, name)
     given = () if step.options is None else step.options.items
     fixed = all(isinstance(arg.value, Literal) for arg in step.draw.args or ())
     if family is None or not family.noncentred or fixed or any(o.key.text == "noncentred" for o in given):

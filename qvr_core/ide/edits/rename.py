@@ -24,7 +24,7 @@ from qvr_core.ide.symbols import (
 )
 from qvr_core.ide.target import symbol_at
 from qvr_core.semantics.language.builtins import BUILTINS
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.modules.paths import STD, shown
 from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from qvr_core.syntax.placing import units_of
@@ -106,7 +106,7 @@ def taken(snapshot: Snapshot, found: Found, name: str) -> Refusal | None:
         return Refusal(f"`{name}` is not a name: letters, digits and `_`, not beginning with a digit.")
     if name in keyword_kinds() or name in COMBINATORS:
         return Refusal(f"`{name}` is a reserved word.")
-    if name in FAMILIES:
+    if name in EVERY_FAMILY:
         return Refusal(f"`{name}` is a family of distributions.")
     if name in BUILTINS and BUILTINS[name].reserved:
         return Refusal(f"`{name}` is a builtin function.")

@@ -11,8 +11,8 @@ from qvr_core.ide.language_words import builtin_text, constraint_words, family_t
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.symbols import Found
 from qvr_core.ide.types_in_words import let_words
-from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.walk import all_steps, operands, values
@@ -42,7 +42,7 @@ NETWORK = "Here the weights of the arrow give "
 
 def _arguments(found: Found) -> str:
     """`Here loc is 0.0 and scale is tau.`; what a network gives behind `~`."""
-    family = FAMILIES.get(found.symbol.name)
+    family = EVERY_FAMILY.get(found.symbol.name)
     if family is None:
         return ""
     for node in walk(found.placed.unit.node):

@@ -18,17 +18,18 @@ PATH = Path(qvr_core.semantics.language.__file__).with_name("families.json")
 
 def table() -> str:
     """What the file is to hold."""
-    rows = (json.dumps(_row(family.facts), ensure_ascii=False) for family in RUNTIME_FAMILIES.values())
+    rows = (json.dumps(row(family.facts), ensure_ascii=False) for family in RUNTIME_FAMILIES.values())
     return "[\n" + ",\n".join(rows) + "\n]\n"
 
 
-def _row(value: Any) -> Any:
+def row(value: Any) -> Any:
+    """What a dataclass says beyond its defaults, for JSON."""
     if isinstance(value, tuple):
-        return [_row(item) for item in value]
+        return [row(item) for item in value]
     if not is_dataclass(value):
         return value
     given = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {field.name: _row(given[field.name]) for field in fields(value) if given[field.name] != _default(field)}
+    return {field.name: row(given[field.name]) for field in fields(value) if given[field.name] != _default(field)}
 
 
 def _default(field: Field[Any]) -> Any:

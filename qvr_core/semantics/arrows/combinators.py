@@ -11,6 +11,7 @@ from qvr_core.semantics.arrows.postfix import check_postfix
 from qvr_core.semantics.arrows.templates import instantiate
 from qvr_core.semantics.arrows.uncounted import refuse_terms
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.prelude import PRELUDE
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, DamagedEntry, Scope, TemplateEntry
 from qvr_core.semantics.types.arrow_text import plain
@@ -55,6 +56,7 @@ def _part(expr: ArrowExpr, scope: Scope, given: Named | None = None) -> Arrow:
     return arrow
 
 
+_TEMPLATES = tuple(name for name, one in PRELUDE.items() if one.facts is None)
 _BARE_CALLS = ("last", "mean_over_time", "identity")
 
 
@@ -80,7 +82,7 @@ def _call(expr: ArrowCall, scope: Scope, given: Named | None) -> Arrow:
         return damaged(scope.origin(expr.span))
     if entry is not None or name.text in FAMILIES:
         return arrow_of(name, scope)
-    near = closest(name.text, (*CALLS, "fan", "from_data"))
+    near = closest(name.text, (*CALLS, "fan", "from_data", *_TEMPLATES))
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
     message = f"there is no combinator `{name.text}`" + (f"; did you mean `{near}`?" if near else "")
     scope.report(UNKNOWN_COMBINATOR, message, name.span, fixes=fixes)

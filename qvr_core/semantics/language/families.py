@@ -25,7 +25,8 @@ from qvr_core.semantics.types.spaces import Space
 TABLE = Path(__file__).with_name("families.json")
 
 
-def _family(row: dict[str, Any]) -> Family:
+def family_of_row(row: dict[str, Any]) -> Family:
+    """The family that a row of a table holds."""
     made: dict[str, Any] = {**row, "parameters": tuple(map(_parameter, row["parameters"]))}
     made["support"] = Support(**row["support"])
     if "bounded_by" in row:
@@ -65,7 +66,7 @@ def _mixture(components: tuple[str, ...]) -> Family:
 
 
 FAMILIES: Mapping[str, Family] = _Families(
-    {row["name"]: _family(row) for row in json.loads(TABLE.read_text(encoding="utf-8"))}
+    {row["name"]: family_of_row(row) for row in json.loads(TABLE.read_text(encoding="utf-8"))}
 )
 """Every family by name, and every mixture of some under its own (`Mixture(Normal, StudentT)`)."""
 
@@ -73,9 +74,9 @@ TABULAR = "Categorical"
 """The family of a kernel without `~`: a table of probabilities."""
 
 
-def heads_for(codomain: Space) -> tuple[str, ...]:
+def heads_for(codomain: Space, families: Mapping[str, Family] = FAMILIES) -> tuple[str, ...]:
     """The families whose support allows `codomain`, in the table's order."""
-    return tuple(family.name for family in FAMILIES.values() if head_problem(family, codomain) is None)
+    return tuple(family.name for family in families.values() if head_problem(family, codomain) is None)
 
 
 def suggested_head(codomain: Space, instead_of: str | None = None) -> str | None:

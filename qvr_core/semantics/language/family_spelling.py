@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.syntax.immutable import immutable
 
@@ -15,7 +15,8 @@ _ELSEWHERE = {
     "studentst": "StudentT", "halfgaussian": "HalfNormal", "halft": "HalfStudentT", "halfstudent": "HalfStudentT",
     "truncnormal": "TruncatedNormal", "logn": "LogNormal", "lnorm": "LogNormal",
     "logitn": "LogitNormal", "u": "Uniform", "unif": "Uniform", "exp": "Exponential",
-    "invgamma": "InverseGamma", "doubleexponential": "Laplace",
+    "invgamma": "InverseGamma",
+    "invgaussian": "Wald", "inversegaussian": "Wald", "expmodnormal": "ExGaussian", "doubleexponential": "Laplace",
     "chisquare": "Chi2", "chisquared": "Chi2", "chisq": "Chi2", "bern": "Bernoulli",
     "binom": "Binomial", "cat": "Categorical", "discrete": "Categorical", "geom": "Geometric", "pois": "Poisson",
     "zip": "ZeroInflatedPoisson", "orderedlogit": "OrderedLogistic", "dir": "Dirichlet",
@@ -99,7 +100,7 @@ _FOREIGN = {
 }
 
 
-def likely_family(name: str, families: Iterable[str] = FAMILIES) -> str | None:
+def likely_family(name: str, families: Iterable[str] = EVERY_FAMILY) -> str | None:
     """The family, of those that may stand there, that was probably meant, with the same parameters in the same order;
     or None."""
     if foreign_family(name) is not None and _folded(name) not in map(_folded, families):
@@ -109,7 +110,7 @@ def likely_family(name: str, families: Iterable[str] = FAMILIES) -> str | None:
 
 def foreign_family(name: str) -> Foreign | None:
     """What a name means elsewhere, where no family here takes the same arguments."""
-    return None if name in FAMILIES else _FOREIGN.get(_folded(name))
+    return None if name in EVERY_FAMILY else _FOREIGN.get(_folded(name))
 
 
 def converted(foreign: Foreign, arguments: Sequence[str]) -> str | None:

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.prelude import PRELUDE, hidden_kind
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.modules.module import Import, Module, Table, Target
-from qvr_core.semantics.modules.paths import WrongPath, location_of, shown, stem
+from qvr_core.semantics.modules.paths import STD, WrongPath, location_of, shown, stem
 from qvr_core.semantics.types.codes import (
     HIDDEN_BUILTIN,
     IMPORT_CLASH,
@@ -68,8 +69,11 @@ class NoLibrary:
         return None
 
 
-def table_of(decls: Sequence[tuple[int, ImportDecl]], own: Set[str], location: str, library: Library) -> Table:
-    """Follow the imports of a file at `location` that declares the names `own` itself."""
+def table_of(
+    decls: Sequence[tuple[int, ImportDecl]], own: Set[str], location: str, library: Library, known: Iterable[str] = ()
+) -> Table:
+    """Follow the imports of a file at `location` that declares the names `own` itself, and uses the names `known` of
+    the library, which it has from there unless an import brings them."""
     table = Table(own)
     for uid, decl in decls:
         reading = _Reading(table, uid, decl, location)
@@ -79,8 +83,23 @@ def table_of(decls: Sequence[tuple[int, ImportDecl]], own: Set[str], location: s
             reading.promise()
         else:
             reading.bring(module)
+    _know(table, known, location, library)
     _follow(table)
     return table
+
+
+def _know(table: Table, names: Iterable[str], location: str, library: Library) -> None:
+    """Bring names of the library that nothing else of the file means."""
+    if table.promises:
+        return  # they may be those of a file that cannot be had
+    for name in names:
+        if name in table.offered or name in table.failed or name in table.clashed or name in table.prefixes:
+            continue
+        file = PRELUDE[name].file
+        module = library.find(f"{STD}{file}", location, f"std/{file}")
+        if not isinstance(module, str) and module.own(name) is not None:
+            table.prelude[module.location] = module
+            table.offered[name] = table.known[name] = (module.location, name)
 
 
 class _Reading:
@@ -158,10 +177,10 @@ class _Reading:
                 self._item(item, module, names)
         elif decl.prefix is None:
             for name in module.public:
-                self._note_hidden(Name(name, decl.path.span))
+                self._note_hidden(Name(name, decl.path.span), module)
                 self._offer(name, (module.location, name), decl.path.span, self._behind_prefix(module))
         elif self._new_prefix(decl.prefix, module):
-            self._note_hidden(decl.prefix)
+            self._note_hidden(decl.prefix, module)
             table.prefixes[decl.prefix.text] = module
             for name in module.public:
                 table.offered[f"{decl.prefix.text}.{name}"] = (module.location, name)
@@ -202,7 +221,7 @@ class _Reading:
             self.table.failed.add(local.text)
             self._missing(item.name, module, names)
         else:
-            self._note_hidden(local)
+            self._note_hidden(local, module)
             edit = Edit(self._origin(local.span), f"{stem(module.location)}_{name}")
             if item.alias is None:
                 edit = Edit(edit.place, f" as {edit.text}", "after")
@@ -218,10 +237,13 @@ class _Reading:
         message, fixes = missing_name(name.text, module, names, self._origin(name.span))
         self.report(UNKNOWN_IMPORT, message, name.span, fixes)
 
-    def _note_hidden(self, name: Name) -> None:
+    def _note_hidden(self, name: Name, module: Module) -> None:
         """A hint where an imported name is also the language's."""
         builtin = BUILTINS.get(name.text)
-        if name.text in FAMILIES:
+        hidden = None if module.location.startswith(STD) else hidden_kind(name.text)
+        if hidden is not None:
+            self.report(HIDDEN_BUILTIN, f"`{name.text}` hides the language's {hidden} of that name", name.span)
+        elif name.text in FAMILIES:
             self.report(HIDDEN_BUILTIN, f"`{name.text}` hides the language's family of that name", name.span)
         elif builtin is not None and builtin.reserved:
             self.report(HIDDEN_BUILTIN, f"`{name.text}` hides the language's function of that name", name.span)
@@ -274,7 +296,18 @@ def _follow(table: Table) -> None:
         path = _unused(f"{before}{last}", table.paths)
         table.paths[module.location] = path
         waiting.extend((each, f"{path}.") for each in module.table.imports if each.module is not None)
+        _enter(module.table.prelude.values(), table)
+    _enter(table.prelude.values(), table)
     table.reached.update((table.name_of(target), target) for target in table.offered.values())
+
+
+def _enter(modules: Iterable[Module], table: Table) -> None:
+    """Take in files of the library that need no import, and those that they use in turn."""
+    for module in modules:
+        if module.location not in table.modules:
+            table.modules[module.location] = module
+            table.paths[module.location] = _unused(_file_name(module.location, table.own), table.paths)
+            _enter(module.table.prelude.values(), table)
 
 
 def _file_name(location: str, own: Set[str]) -> str:

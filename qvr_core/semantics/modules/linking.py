@@ -17,6 +17,7 @@ from qvr_core.semantics.modules.import_table import Library, missing_name, table
 from qvr_core.semantics.modules.linked_statement import FIRST_SERIAL, LOW, Linked, placed_as, without_node
 from qvr_core.semantics.modules.module import NO_TABLE, Declared, Module, Table, Target
 from qvr_core.semantics.modules.paths import shown
+from qvr_core.semantics.modules.prelude_uses import LibraryNames, library_file
 from qvr_core.semantics.modules.renaming import Renaming
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry
 from qvr_core.semantics.types.codes import UNKNOWN_IMPORT, UNSUPPORTED
@@ -73,6 +74,9 @@ class Links:
         self._names: frozenset[str] = frozenset()
         """All that statements of other files mention."""
         self._visible: dict[tuple[int, str], bool] = {}
+        self._prelude = LibraryNames(own, location)
+        self._known: tuple[str, ...] = ()
+        """What of it the file uses."""
 
     # ---------------------------------------------------------------- what the checker asks (`file.imported.Imports`)
 
@@ -120,8 +124,11 @@ class Links:
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         yield from self.table.problems
+        if self.checker is not None:
+            yield from self._prelude.hidden(self.checker.owners, self.is_foreign)
         if self._decls:
             yield from self._missing()
+        if self.linked:
             yield from self._refused()
 
     def _missing(self) -> Iterator[Diagnostic]:
@@ -146,12 +153,15 @@ class Links:
                 yield Diagnostic(UNSUPPORTED, one.refused, self.import_of(uid))
 
     def import_of(self, uid: int) -> Origin:
-        """The import statement by which a statement of another file came here."""
-        location = self.linked[uid].module.location
+        """The import by which a statement of another file came here; else the first use of a name of that file."""
+        one, known = self.linked[uid], self.table.known
+        location = one.module.location
         for each in self.table.imports:
             if each.module is not None and location in (each.module.location, *each.module.table.modules):
                 return Origin(each.uid, each.decl.path.span)
-        return Origin(self.table.imports[0].uid, Span(0, 0))
+        names = sorted(known, key=lambda name: (known[name][0] != location, name not in one.names))
+        places = (place for name in names for place in self._prelude.uses(name, self._own_readers(name)))
+        return next(places, Origin(self._own.statements[0].uid, Span(0, 0)))
 
     # ---------------------------------------------------------------- the layout that the checker sees
 
@@ -233,7 +243,8 @@ class Links:
         """Follow the imports again; own statements that read otherwise now, and names that failed before or do now."""
         before = self.table
         decls = [(uid, self._decls[uid]) for uid in self._order]
-        self.table = table_of(decls, own, self._location, self._library) if decls else NO_TABLE
+        known = self._known
+        self.table = table_of(decls, own, self._location, self._library, known) if decls or known else NO_TABLE
         self._at = {location: at for at, location in enumerate(self.table.modules)}
         called = {local: self.table.name_of(target) for local, target in self.table.offered.items()}
         changed: list[int] = []
@@ -260,12 +271,33 @@ class Links:
 
     def settle(self) -> Changes | None:
         """What the checker is to take over next: statements of other files that are used now, or no longer."""
-        if not self._decls and not self.linked:
+        known = self._calls_now()
+        if not (self._decls or self.linked or known or self._known):
             return None
         assert self.checker is not None
-        if any((name in self.table.own) != self._is_own(name) for name in self.table.watched()):
-            return self.refresh()
+        if known != self._known or any((name in self.table.own) != self._is_own(name) for name in self.table.watched()):
+            self._known = known
+            return self._follow_again()
         return self._relink([], ())
+
+    def waiting(self) -> int:
+        """How many characters of the library are to be read for names that the file calls now and did not before."""
+        fresh = [name for name in self._calls_now() if name not in self._known]
+        return sum(map(self._library.waiting, {library_file(name) for name in fresh}))
+
+    def _calls_now(self) -> tuple[str, ...]:
+        """The names of the library that own statements call and none declares."""
+        assert self.checker is not None
+        readers, here = self.checker.readers, self._called
+        read = [name for name in self._prelude.names if name in readers or here.get(name, name) in readers]
+        read = [name for name in read if not self._is_own(name)]
+        return tuple(name for name in read if any(self._prelude.uses(name, self._own_readers(name))))
+
+    def _own_readers(self, name: str) -> list[int]:
+        """The own statements that mention a name, also as another import calls the same thing."""
+        assert self.checker is not None
+        readers = {uid for each in {name, self._called.get(name, name)} for uid in self.checker.readers.get(each, ())}
+        return sorted(uid for uid in readers if not self.is_foreign(uid))
 
     def _is_own(self, name: str) -> bool:
         assert self.checker is not None
@@ -273,8 +305,9 @@ class Links:
 
     def refresh(self) -> Changes | None:
         """The same where another file has changed."""
-        if not self._decls:
-            return None
+        return self._follow_again() if self._decls or self._known else None
+
+    def _follow_again(self) -> Changes | None:
         assert self.checker is not None
         more, moved = self._renew(frozenset(name for name in self.checker.owners if self._is_own(name)))
         return self._relink(more, moved)

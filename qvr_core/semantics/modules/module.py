@@ -146,6 +146,10 @@ class Table:
     called: dict[Target, str] = field(default_factory=dict[Target, str])
     """What a declaration is called here: by the first import that names it."""
     problems: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    prelude: dict[str, Module] = field(default_factory=dict[str, "Module"])
+    """The files of the library that it uses without an import, by location."""
+    known: dict[str, Target] = field(default_factory=dict[str, Target])
+    """The names of theirs that it uses so; all are `offered`, too."""
 
     reached: dict[str, Target] = field(default_factory=dict[str, Target])
     """What the names stand for that the file's statements hold, each declaration under the one that it has here."""
@@ -159,7 +163,7 @@ class Table:
 
     def watched(self) -> Iterable[str]:
         """Names that the file had better not declare itself."""
-        yield from (name for name in self.offered if "." not in name)
+        yield from (name for name in self.offered if "." not in name and name not in self.known)
         yield from self.failed
         yield from self.clashed
         yield from self.prefixes

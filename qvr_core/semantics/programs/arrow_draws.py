@@ -19,6 +19,7 @@ from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.language.gates import GATED
 from qvr_core.semantics.language.mixtures import MIXTURE
+from qvr_core.semantics.language.prelude import PRELUDE
 from qvr_core.semantics.programs.families.gates import is_gate
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, StepContext
 from qvr_core.semantics.scope.families import family_named
@@ -179,7 +180,7 @@ def _unknown(draw: Draw, ctx: StepContext) -> None:
     if foreign is not None:
         _foreign(foreign, draw, ctx)
     elif binding is None:
-        ctx.scope.unknown(draw.name, "arrow or family", (*FAMILIES, *GATED, MIXTURE))
+        ctx.scope.unknown(draw.name, "arrow or family", (*FAMILIES, *GATED, MIXTURE, *PRELUDE))
     else:
         message = f"`{draw.name.text}` is a value, not an arrow or a family"
         related = (Related(f"`{draw.name.text}` is bound here", binding.origin),)

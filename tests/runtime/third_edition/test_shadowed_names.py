@@ -57,7 +57,7 @@ def codes(text: str) -> set[str]:
     return {one.code.name for one in analyse(text).diagnostics()} - {"unused"}
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, "Gompertz", "Logistic", "One", "solve"])
+@pytest.mark.parametrize("name", [*FAMILIES, *GATED, MIXTURE, "Gompertz", "One", "solve"])
 def test_a_family_of_the_file_hides_the_languages(name: str) -> None:
     text = family(name).replace("One -> One", "Row -> Row")
     prior = st.laplace if name == "Normal" else st.norm
@@ -65,14 +65,14 @@ def test_a_family_of_the_file_hides_the_languages(name: str) -> None:
     assert codes(text) == ({"hidden-builtin"} if name in FAMILIES else set())
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "Gompertz", "cube", "solve", "param", "encoder"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, *GATED, MIXTURE, "Gompertz", "cube", "solve", "param", "encoder"])
 def test_a_function_of_the_file_hides_the_languages(name: str) -> None:
     assert density(function(name)) == pytest.approx(st.norm.logpdf(0.7) + st.norm.logpdf(Y, 1.1).sum(), abs=1e-9)
     reserved = name in BUILTINS and BUILTINS[name].reserved
     assert codes(function(name)) == ({"hidden-builtin"} if reserved else set())
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *FUNCTIONS, "One", "solve", "encoder"])
+@pytest.mark.parametrize("name", [*FAMILIES, *FUNCTIONS, *GATED, MIXTURE, "One", "solve", "encoder"])
 def test_a_set_of_the_file_may_have_such_a_name(name: str) -> None:
     drawn = other(name)
     text = (

@@ -36,6 +36,7 @@ from "cells.qvr" import half as h
 program effects(G : Object, sd : Real = 1.0) : G -> Real 1
     sample tau <- HalfNormal(h(sd))
     sample u : G <- Normal(0.0, tau)
+    sample late <- Wald(1.0, 2.0)
     return u
 
 family Shifted(loc, by) : Real 1
@@ -63,6 +64,7 @@ object School : FinSet 8
 program schools : School -> School
     sample a <- p.effects(School, sd=2.0)
     sample z : Real 1 <- p.Shifted(0.0, 1.0)
+    sample w <- horseshoe(School, 0.1)
     observe y : School <- Normal(a + z, 1.0)
     return y
 let again = m.model
@@ -73,6 +75,7 @@ export schools
 WORDS = (
     *("8", "9", "20", "3", "Hidden", "s.Hidden", "c.State", "Token", "h", "half", "p.", "l.", "_times", "cell", "Real"),
     *('import "cells.qvr" as c\n', 'import "school.qvr" as s\n', 'from "spaces.qvr" import Hidden\n', '"gone.qvr"'),
+    *("Wald", "Logistic(0.0, 1.0)", "family Wald(m) : Real 1\n    density(x) = x - m\n", "horseshoe(School)"),
     *("", "", "", "\n", " ", "object Extra : Real 4\n", "object Hidden : Real 8\n", "x", "(", "#", "export model\n"),
 )
 
