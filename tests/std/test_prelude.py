@@ -19,6 +19,7 @@ from qvr_core.syntax.lexer import COMBINATORS, keyword_kinds
 from qvr_core.syntax.source import Cursor
 from qvr_core.workspace import Workspace
 from scripts import prelude
+from tests.patience import calls
 
 
 @pytest.fixture(autouse=True)
@@ -239,3 +240,15 @@ def test_what_is_wrong_at_a_use_is_told_there() -> None:
     assert problem.range.start.line == 3
     text = "object A : FinSet 2\nobject H : Real 3\nlet s = scan(lstm(A, H))\nexport s\n"
     assert {one.range.start.line for one in analyse(text).diagnostics()} == {2}
+
+
+def work_of_an_edit(family: str) -> int:
+    """The work of an edit in a long program that draws from a family in each of its lines."""
+    steps = "".join(f"    sample v{at} <- {family}({at + 1}.0, 2.0)\n" for at in range(400))
+    analyzer = Analyzer(f"program p : One -> One\n{steps}    return v0\n")
+    analyzer.snapshot()
+    return calls(lambda: analyzer.edit(Cursor(200, 18), Cursor(200, 18), " "))
+
+
+def test_an_edit_is_as_much_work_as_with_a_family_that_is_built_in() -> None:
+    assert work_of_an_edit("Wald") < 1.2 * work_of_an_edit("Gamma")

@@ -128,8 +128,7 @@ class Links:
             yield from self._prelude.hidden(self.checker.owners, self.is_foreign)
         if self._decls:
             yield from self._missing()
-        if self.linked:
-            yield from self._refused()
+        yield from self._refused()
 
     def _missing(self) -> Iterator[Diagnostic]:
         """Names behind a prefix that its file does not have."""
@@ -282,22 +281,23 @@ class Links:
 
     def waiting(self) -> int:
         """How many characters of the library are to be read for names that the file calls now and did not before."""
-        fresh = [name for name in self._calls_now() if name not in self._known]
-        return sum(map(self._library.waiting, {library_file(name) for name in fresh}))
+        fresh = {library_file(name) for name in self._calls_now() if name not in self._known}
+        return sum(map(self._library.waiting, fresh))
 
     def _calls_now(self) -> tuple[str, ...]:
         """The names of the library that own statements call and none declares."""
         assert self.checker is not None
         readers, here = self.checker.readers, self._called
-        read = [name for name in self._prelude.names if name in readers or here.get(name, name) in readers]
-        read = [name for name in read if not self._is_own(name)]
+        read = (name for name in self._prelude.names if name in readers or here.get(name, name) in readers)
+        read = (name for name in read if not self._is_own(name))
         return tuple(name for name in read if any(self._prelude.uses(name, self._own_readers(name))))
 
-    def _own_readers(self, name: str) -> list[int]:
-        """The own statements that mention a name, also as another import calls the same thing."""
+    def _own_readers(self, name: str) -> list[tuple[int, bool]]:
+        """The own statements that mention a name, also as another import calls the same thing, and which bind it."""
         assert self.checker is not None
+        used = [self.checker.users.get(each, ()) for each in {name, self._called.get(name, name)}]
         readers = {uid for each in {name, self._called.get(name, name)} for uid in self.checker.readers.get(each, ())}
-        return sorted(uid for uid in readers if not self.is_foreign(uid))
+        return [(uid, not any(uid in each for each in used)) for uid in sorted(readers) if not self.is_foreign(uid)]
 
     def _is_own(self, name: str) -> bool:
         assert self.checker is not None

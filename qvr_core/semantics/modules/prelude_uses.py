@@ -20,8 +20,11 @@ from qvr_core.syntax.tree.declarations import FunctionParameter, Parameter
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.options import CallValue
 from qvr_core.syntax.tree.steps import Draw, LetStep
-from qvr_core.syntax.tree.units import Statement
+from qvr_core.syntax.tree.units import Statement, Unit
 from qvr_core.syntax.walk import walk
+
+MOST_KEPT = 100_000
+"""Units whose calls are kept."""
 
 _CALLED: Mapping[type[Any], Callable[[Any], Name]] = {
     ArithCall: lambda node: node.func,
@@ -44,10 +47,10 @@ class LibraryNames:
         self._own = own
         self.names = visible_from(location.removeprefix(STD) if location.startswith(STD) else None)
 
-    def uses(self, name: str, readers: Iterable[int]) -> Iterator[Origin]:
-        """The places where some of the file's statements call a name."""
-        for uid in readers:
-            yield from (Origin(unit, span) for unit, span in uses(self._own.statement_of(uid), name))
+    def uses(self, name: str, readers: Iterable[tuple[int, bool]]) -> Iterator[Origin]:
+        """The places where some of the file's statements, each with whether it binds the name, call it."""
+        for uid, bound in readers:
+            yield from (Origin(unit, span) for unit, span in uses(self._own.statement_of(uid), name, bound))
 
     def hidden(self, owners: Mapping[str, Sequence[int]], is_foreign: Callable[[int], bool]) -> Iterator[Diagnostic]:
         """Declarations of the file that hide a family or a function of the library."""
@@ -58,19 +61,31 @@ class LibraryNames:
                 yield Diagnostic(HIDDEN_BUILTIN, message, DeclarationSite(name))
 
 
-def uses(statement: Statement, name: str) -> Iterator[tuple[int, Span]]:
-    """(unit, span) of every place where a statement calls a name that it does not bind to something to be called."""
-    found: list[tuple[int, Span]] = []
+def uses(statement: Statement, name: str, bound: bool = True) -> Iterator[tuple[int, Span]]:
+    """(unit, span) of every place where a statement calls a name that it does not bind to something to be called.  What
+    is not `bound` at all is found without going through the rest of the statement."""
+    if bound and any(_binds(node, name) for placed in units_of(statement) for node in walk(placed.unit.node)):
+        return
     for placed in units_of(statement):
-        if name not in placed.unit.text or placed.unit.node is None:
-            continue
-        for node in walk(placed.unit.node):
-            if _binds(node, name):
-                return
-            called = _CALLED.get(cast("type[Any]", type(node)))
-            if called is not None and (word := called(node)).text == name:
-                found.append((placed.uid, word.span))
-    yield from found
+        yield from ((placed.uid, span) for called, span in _calls(placed.unit) if called == name)
+
+
+_known: dict[tuple[str, type[object], tuple[tuple[str, str], ...]], tuple[tuple[str, Span], ...]] = {}
+
+
+def _calls(unit: Unit[Any]) -> tuple[tuple[str, Span], ...]:
+    """The names of the library that one unit calls; the same text is walked once, as long programs are edited."""
+    if unit.node is None:
+        return ()
+    key = (unit.text, cast("type[object]", type(unit.node)), unit.renamed)
+    found = _known.get(key)
+    if found is None:
+        if len(_known) > MOST_KEPT:
+            _known.clear()
+        made = ((_CALLED.get(cast("type[Any]", type(node))), node) for node in walk(unit.node))
+        words = (called(node) for called, node in made if called is not None)
+        found = _known[key] = tuple((word.text, word.span) for word in words if word.text in PRELUDE)
+    return found
 
 
 def _binds(node: object, name: str) -> bool:
