@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
+from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
 from qvr_core.cli.console import PlainConsole, say
@@ -80,11 +81,16 @@ def _command(algorithm: str) -> Callable[..., None]:
             panel = "Settings, which qvr.toml may hold as well"
             kind, word = (list[str] | None, REPEATED[key]) if key in REPEATED else (str | None, "VALUE")
             hidden = algorithm not in ONLY_OF.get(key, (algorithm,))
-            shown = option(None, flag, help=info.description, rich_help_panel=panel, metavar=word, hidden=hidden)
+            shown = option(None, flag, help=_meaning(info), rich_help_panel=panel, metavar=word, hidden=hidden)
             parameters.append(_parameter(key, kind, shown))
     command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _meaning(info: FieldInfo) -> str:
+    """What a setting means, of which rich shall read nothing in brackets as markup."""
+    return (info.description or "").replace("[", r"\[")
 
 
 ONLY_OF = {"init": ("nuts",), "cluster": ("nuts",)}
@@ -334,7 +340,7 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
         origin = origins[key]
         style = "dim" if origin == "default" else "bold"
         value = json.dumps(config.model_dump(mode="json")[key], ensure_ascii=False)
-        table.add_row(key, value, origin, info.description or "", style=style)
+        table.add_row(key, value, origin, _meaning(info), style=style)
     PlainConsole().print(table)
     raise typer.Exit
 

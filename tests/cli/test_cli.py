@@ -162,6 +162,7 @@ def test_explain_says_where_each_setting_comes_from(project: Path) -> None:
     assert done.returncode == 0
     rows = {line.split("│")[1].strip(): line for line in done.stdout.splitlines() if line.count("│") > 3}
     assert "flag" in rows["seed"] and "qvr.toml:4" in rows["steps"] and "default" in rows["guide"]
+    assert "`[guide=…]`" in " ".join(done.stdout.split()), "not taken for markup"
     assert not (project / ".qvr").exists()
 
 

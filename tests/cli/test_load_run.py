@@ -82,3 +82,31 @@ def test_what_has_changed_since_the_fit_is_warned_of(tmp_path: Path, monkeypatch
 def test_a_run_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NoSuchRun):
         load_run("last", tmp_path)
+
+
+NETWORK = """\
+object Row : FinSet _
+object Wide : Real 3
+morphism lift : Real 1 -> Wide [role=linear] ~ Normal(0.0, 1.0)
+morphism drop : Wide -> Real 1 [role=linear] ~ Normal(0.0, 0.5)
+program network : Row -> Row
+    data x, y : Row
+    let f[i : Row] = drop(tanh(lift(x[i])))
+    observe y[i : Row] <- Normal(f[i], 1.0)
+    return f
+"""
+
+
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
+def test_weights_with_a_prior_are_the_guides_and_none_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    (tmp_path / "m.qvr").write_text(NETWORK)
+    (tmp_path / "d.csv").write_text("x,y\n0.0,1.0\n1.0,2.5\n2.0,2.8\n")
+    monkeypatch.chdir(tmp_path)
+    flags = ["--data", "csv:d.csv", "--steps", "5", "--engine", engine]
+    done = CliRunner().invoke(app, ["run", "svi", "m.qvr", *flags])
+    assert done.exit_code == 0, done.output
+    run = load_run("last")
+    assert run.guide is not None and "raw_loc.lift" in run.guide.state_dict()
+    assert not [*run.model.parameters()]

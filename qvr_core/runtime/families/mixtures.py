@@ -103,6 +103,7 @@ MIXTURE_NORMAL = RuntimeFamily(
     draw=mixture_normal_draw,
     reparameterised=False,  # a component is chosen
     link=_mixture_normal_link,
+    mean=lambda logits, locs, scales: (arrays.log_softmax(logits, -1).exp() * locs).sum(-1),
     tails=mixture_normal_tails,
     between=mixture_normal_between,
 )

@@ -67,6 +67,7 @@ FAMILIES = {
     "Geometric": "",
     "Weibull": "",
     "MultivariateNormal": "",
+    "MixtureNormal": "",
 }
 
 

@@ -87,6 +87,8 @@ class Module:
         """Give it numbers that are not learnt."""
         self._tables()
         self.__dict__["_buffers"][name] = value
+        if not persistent:
+            self.__dict__["_passing"] = self.__dict__.get("_passing", frozenset()) | {name}
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Give it a part."""
@@ -150,8 +152,14 @@ class Module:
             yield value
 
     def state_dict(self) -> Mapping[str, Any]:
-        """All numbers by name."""
-        return {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        """All numbers by name but those of buffers that do not persist."""
+        passing = {
+            f"{prefix}.{name}" if prefix else name
+            for prefix, module in self.named_modules()
+            for name in module.__dict__.get("_passing", ())
+        }
+        held = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        return {name: value for name, value in held.items() if name not in passing}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take all numbers by name.  Raises KeyError or ValueError where they are those of another module."""
