@@ -146,7 +146,7 @@ def module_tensors(prefix: str, module: arrays.nn.Module) -> dict[str, Tensor]:
 
 
 def restore_module(prefix: str, module: arrays.nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Undo `module_tensors`.  Those of earlier versions may also hold buffers that do not persist, which are left out."""
+    """Undo `module_tensors`.  Earlier versions also kept buffers that do not persist: left out."""
     kept, buffers = module.state_dict(), dict(module.named_buffers())
     given = dict(_under(f"{prefix}.", tensors))
     module.load_state_dict({name: one for name, one in given.items() if name in kept or name not in buffers})

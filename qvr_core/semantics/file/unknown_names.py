@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from qvr_core.semantics.file.declarations import Checked
 from qvr_core.semantics.file.imported import Imports, Statements
+from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.language.family_spelling import likely_family
 from qvr_core.semantics.language.spelling import SpellingIndex, closest, distance
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry, UnknownName
@@ -140,6 +142,8 @@ class UnknownNames:
             instead = (Fix("Change to `FinSet 2`", (Edit(unknown.place, "FinSet 2"),), True),)
             fixes = instead if unknown.name == "Bool" else ()
             return Diagnostic(UNKNOWN_NAME, _NUMBERS[unknown.name], unknown.place, fixes=fixes)
+        if (elsewhere := _elsewhere(unknown)) is not None:
+            return Diagnostic(UNKNOWN_NAME, elsewhere, unknown.place)
         message = f"there is no {unknown.wanted} `{unknown.name}`" + (f"; did you mean `{near}`?" if near else "")
         fixes: tuple[Fix, ...] = ()
         related: tuple[Related, ...] = ()
@@ -170,6 +174,18 @@ class UnknownNames:
 
     def _position(self, place: Origin) -> tuple[int, int]:
         return self.file.layout.range(place.unit, place.span).start
+
+
+def _elsewhere(unknown: UnknownName) -> str | None:
+    """Of a function among arrows, or a combinator among functions: where it is written."""
+    name = unknown.name
+    if unknown.wanted in ("arrow", "arrow or family") and name in BUILTINS:
+        return f"`{name}` is a function of numbers and no arrow: apply it in a step, `let h = {name}(x)`"
+    combinator = COMBINATORS.get(name) if unknown.wanted == "function" else None
+    if combinator is not None:
+        made = f"f >> {name}" if combinator.bare else combinator.call
+        return f"`{name}` stands among arrows: write `let g = {made}` above the program, and `g(x)` here"
+    return None
 
 
 def _edits(name: str, other: str) -> int:
