@@ -15,7 +15,7 @@ from qvr_core.dependence.separation import Separation, separation
 
 def at_hand() -> bool:
     """Whether networkx was loaded by `library`, and nobody has to wait for it any more."""
-    return getattr(sys.modules.get(f"{__name__}.library"), "LOADED", False)
+    return getattr(sys.modules.get(f"{__name__}.lazy_networkx"), "LOADED", False)
 
 
 __all__ = [
