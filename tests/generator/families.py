@@ -1,6 +1,6 @@
 """The densities of the referee: one number at a time, from the textbook, with the functions of `math` and scipy.
 
-Nothing here comes from the product.  `tests/generator/test_referee.py` compares the table with `scipy.stats`.
+Nothing here comes from the product.  `test_generator.py` compares the table with `scipy.stats`.
 """
 
 from __future__ import annotations

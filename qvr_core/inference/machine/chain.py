@@ -106,7 +106,7 @@ class Chain:
 
     @property
     def step_size(self) -> float:
-        """The leapfrog step of the next nuts_and_hmc."""
+        """The leapfrog step of the next transition."""
         return float(self.numbers[nuts_and_hmc.STEP])
 
     def state(self) -> dict[str, Any]:

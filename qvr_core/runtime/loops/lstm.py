@@ -45,11 +45,11 @@ _forms: WeakKeyDictionary[Loop, LstmForm | None] = WeakKeyDictionary()
 def lstm_of(loop: Loop) -> LstmForm | None:
     """The form of a loop that is a long short-term memory; None for any other."""
     if loop not in _forms:
-        _forms[loop] = _found(loop)
+        _forms[loop] = _recognised(loop)
     return _forms[loop]
 
 
-def _found(loop: Loop) -> LstmForm | None:
+def _recognised(loop: Loop) -> LstmForm | None:
     tape = loop.tape
     chunks = [op for op in loop.ops if isinstance(op, ChunkOp)]
     if len(tape.states) != 2 or len(loop.linear) != 1 or len(chunks) != 1:
