@@ -360,7 +360,7 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
         shared=plate is not None and plate[0] in latent and site.via is None and site.at is None,
         sequence=isinstance(named.space, Seq),
         axes=_open_axes(site),
-        missing="lengths" if site.lengths is not None else "" if site.missing is None else site.missing.how,
+        missing=site.missing.how if site.missing is not None else "lengths" if site.lengths is not None else "",
         drawn=_drawn(site.draw, name),
         counted=site.lengths.name if isinstance(site.lengths, Data) else "",
     )

@@ -298,6 +298,8 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
         raise no(f"the option `{beside}` with `lengths`", "leave one of them out")
     if site.lengths is not None and not isinstance(site.lengths, Data | Constant):
         raise no("the option `lengths` that is computed", "declare it as data: `data n : Group -> Nat`")
+    if site.lengths is not None and site.missing is not None:
+        raise no(f"the option `lengths` with `missing={site.missing.how}`", "leave one of them out")
     if values_of(None if site.chain is None else site.chain.start):
         raise no("a chain that starts from values")
     if site.missing is not None and site.missing.how != "impute":

@@ -64,9 +64,14 @@ def _row(answer: Answer, row: int, wanted: Scored) -> tuple[str, str] | None:
         if name not in answer.pointwise:
             continue
         here = answer.pointwise[name][row]
+        if not here.shape or any(len(place) != here.ndim for place in places):
+            continue
         for place, density in places.items():
-            if here.shape and len(place) == here.ndim and not same(float(here[place]), density, abs(density)):
+            if not same(float(here[place]), density, abs(density)):
                 return "pointwise", f"`{name}{list(place)}` {float(here[place])!r}, by elements {density!r}"
+        for place in wanted.silent.get(name, ()):
+            if not math.isnan(here[place]):
+                return "pointwise", f"`{name}{list(place)}` {float(here[place])!r}, and it does not count"
     return None
 
 

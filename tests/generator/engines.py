@@ -103,10 +103,12 @@ def table_of(value: torch.Tensor) -> Table:
     return Table.of(value.detach().double().numpy())
 
 
-def filled(table: Table, cells: torch.Tensor) -> Table:
-    """A table whose missing cells have values, in order."""
-    numbers = iter(cells.detach().double().tolist())
-    return Table(table.shape, {at: next(numbers) if math.isnan(x) else x for at, x in table.cells.items()})
+def filled(case: Case, name: str, cells: torch.Tensor) -> Table:
+    """The data of an observed step whose missing cells have values, in order; what does not exist has none."""
+    table, numbers = case.data[name], iter(cells.detach().double().tolist())
+    step = next(s for s in case.all_steps() if isinstance(s, Site) and s.name == name)
+    lacks = {at for at, x in table.cells.items() if math.isnan(x) and step.reaches(at, case.data)}
+    return Table(table.shape, {at: next(numbers) if at in lacks else x for at, x in table.cells.items()})
 
 
 class Torch:
@@ -129,8 +131,7 @@ class Torch:
             if site.kind == "observe" and site.pointwise is not None
         }
         rows = [
-            {**row, **{n: filled(case.data[n], run.sites[n].imputed[k]) for n in shapes}}
-            for k, row in enumerate(case.rows)
+            {**row, **{n: filled(case, n, run.sites[n].imputed[k]) for n in shapes}} for k, row in enumerate(case.rows)
         ]
         return Answer([float(x) for x in run.log_joint().expand(count)], rows, each)
 
@@ -165,7 +166,7 @@ class Nuts:
         row: dict[str, Table] = {}
         for name in moved:
             site = run.sites[name]
-            row[name] = filled(case.data[name], site.imputed[0]) if site.kind == "observe" else table_of(site.value[0])
+            row[name] = filled(case, name, site.imputed[0]) if site.kind == "observe" else table_of(site.value[0])
         defined = bool(torch.isfinite(gradient).all()) or not Interpreter(case, row).meets_infinity()
         if math.isfinite(float(value)) and not far(row) and defined:
             self._gradient(potential, q, total, gradient)
@@ -178,7 +179,8 @@ class Nuts:
         """The density of the numbers of elements that do not exist, standard Normals which move nothing but themselves:
         these stand for the elements in `moved`."""
         total = 0.0
-        ending = {s.name: s for s in case.all_steps() if isinstance(s, Site) and s.lengths is not None}
+        steps = [s for s in case.all_steps() if isinstance(s, Site) and s.kind == "sample"]
+        ending = {s.name: s for s in steps if s.lengths is not None}
         for block in potential.blocks:
             name = block.coordinate.site
             if name not in ending:

@@ -49,6 +49,8 @@ class Scored:
     total: float
     size: float
     pointwise: dict[str, dict[Place, float]]
+    silent: dict[str, set[Place]]
+    """The observed elements that do not count, and those that are filled."""
 
 
 @dataclass
@@ -197,12 +199,13 @@ class Interpreter:
                     raise NotThere
                 if key == "weight":
                     weight = option.value(self)
+            limits = {key: each.value(self) for key, each in step.options if key in self.limits}
             if step.time is not None and self.index[step.time.name] < step.lag:
-                if step.kind == "observe":
+                if not step.start:
                     raise NotThere
                 at = self.index.pop(step.time.name)
                 draw = step.start[0] if len(step.start) == 1 else step.start[at]
-            return weight * self._of_value(step, draw, place)
+            return weight * self._of_value(step, draw, place, limits)
 
         return density
 
@@ -211,9 +214,8 @@ class Interpreter:
         if step.lengths is not None and self.index[step.binders[-1].name] >= step.lengths.value(self):
             raise NotThere
 
-    def _of_value(self, step: Site, draw: Draw, place: Place) -> float:
+    def _of_value(self, step: Site, draw: Draw, place: Place, limits: dict[str, float]) -> float:
         if not step.event:
-            limits = {key: each.value(self) for key, each in step.options if key in self.limits}
             x = self.cell(step.name, place)
             return limited(draw.row, self._parameters(draw), x, limits) if limits else self._density(draw, x)
         vector = [self.cell(step.name, (*place, k)) for k in range(step.event)]
@@ -250,7 +252,10 @@ class Interpreter:
     def meets_infinity(self) -> bool:
         """Whether an element of a let is infinite, as an empty logsumexp is, or no number, as an empty mean: 0 · ∞ is
         in the derivative of what reads it."""
-        self.scored()
+        try:
+            self.scored()
+        except (OverflowError, ValueError, ZeroDivisionError):
+            return True  # the least of nothing
         return not all(map(math.isfinite, self.memo.values()))
 
     def scored(self) -> Scored:
@@ -258,12 +263,14 @@ class Interpreter:
         total: list[float] = []
         pointwise: dict[str, dict[Place, float]] = {}
         observed = {s.name for s in self.steps if isinstance(s, Site) and s.kind == "observe"}
+        silent: dict[str, set[Place]] = {}
         hidden: list[Term] = []
         for term in self.terms():
             self.reads = set()
             try:
                 value = term.density()
             except NotThere:
+                silent.setdefault(term.site, set()).add(term.place)
                 continue
             if self.reads:
                 term.reads = tuple(sorted(self.reads))
@@ -271,10 +278,12 @@ class Interpreter:
                 continue
             total.append(value)
             # a missing cell that is filled has none
-            if term.site in observed and not self._filled(term.site, term.place):
+            if self._filled(term.site, term.place):
+                silent.setdefault(term.site, set()).add(term.place)
+            elif term.site in observed:
                 pointwise.setdefault(term.site, {})[term.place] = value
         total += [self._summed_out(terms) for terms in components(hidden)]
-        return Scored(_sum(total), sum(map(abs, total)), pointwise)
+        return Scored(_sum(total), sum(map(abs, total)), pointwise, silent)
 
     def _filled(self, name: str, place: Place) -> bool:
         """Whether data lack a cell."""

@@ -219,7 +219,7 @@ class Hidden(Observed):
     def _imputed(self) -> None:
         """An observed step whose missing cells are filled or summed out, and a step that reads it."""
         rng = self.rng
-        axes = tuple(s for s in self._plates(1))[:1]
+        axes = tuple(self._plates(1)) if self.ending is not None else tuple(self._plates(1))[:1]
         context = self._context(axes, False)
         discrete = self.chance(0.5)
         name = self.names.fresh("w")
@@ -241,9 +241,8 @@ class Hidden(Observed):
         member = over if draw.row.support == "member" else None
         if draw.row.support == "member" and member is None:
             return
-        outer = self._context(
-            axes if self.chance(0.6) else (*axes, *(s for s in self._plates(1) if s not in axes)), False
-        )
+        alone = self.ending is not None or self.chance(0.6)
+        outer = self._context(axes if alone else (*axes, *(s for s in self._plates(1) if s not in axes)), False)
         place = Ref(name, tuple(b for b in outer.binders if b.over in axes))
         reading = replace(outer, drawn=((place, member),))
         self.steps.append(self._reading(reading, place, member))

@@ -37,7 +37,7 @@ class Latents(Draws):
         self._drawn(site, self._support(draw.row, draw, low, high))
 
     def _noncentred(self, draw: Draw, chain: bool = False) -> tuple[str, ...]:
-        if draw.row.noncentred and self.ending is None and self.chance(0.35):
+        if draw.row.noncentred and self.chance(0.35):
             self.features.add("noncentred-chain" if chain else "noncentred")
             return ("noncentred",)
         return ()

@@ -19,7 +19,7 @@ from tests.generator.expressions import (
 )
 from tests.generator.families import FAMILIES
 from tests.generator.scope import Context, Entry, greatest_shift, number, without_time
-from tests.generator.sets import Table
+from tests.generator.sets import Place, Table
 from tests.generator.steps import Draw, Let, Score, Site
 from tests.generator.writing_draws import (
     CHAINS,
@@ -58,22 +58,23 @@ class Observed(Series):
         table = self.pending or Table.filled(tuple(a.size for a in site.axes), value)
         self.pending = None
         if missing:
+            there = [at for at in table.cells if self._reaches(site, at)]
             cells = {at: math.nan if self.chance(0.3) else x for at, x in table.cells.items()}
-            if all(map(math.isnan, cells.values())):
-                cells[next(iter(cells))] = value()
+            if there and all(math.isnan(cells[at]) for at in there):
+                cells[there[0]] = value()
             table = Table(table.shape, cells)
         if self.ending is not None and site.axes == self.ending.axes and self.chance(0.5):
-            table = self._cut_off(table, site)
+            cells = {at: x if self._reaches(site, at) else math.nan for at, x in table.cells.items()}
+            table = Table(table.shape, cells)
         self.names.data[site.name] = table
         if not missing and self.chance(0.4) and site.draw.row.support != "member":
             self.names.entries.append(Entry(site.name, site.axes, self._kind(site.draw.row)))
 
-    def _cut_off(self, table: Table, site: Site) -> Table:
-        """Without what stands beyond the ends."""
-        assert self.ending is not None
-        ended = replace(site, lengths=self.ending.at(site.binders))
-        cells = {at: x if ended.reaches(at, self.names.data) else math.nan for at, x in table.cells.items()}
-        return Table(table.shape, cells)
+    def _reaches(self, site: Site, place: Place) -> bool:
+        """Whether an element exists where the steps that are being written end."""
+        if self.ending is None or site.axes != self.ending.axes:
+            return True
+        return replace(site, lengths=self.ending.at(site.binders)).reaches(place, self.names.data)
 
     def _optioned(self, site: Site, context: Context, value: Callable[[], float]) -> Site:
         """An observed step with options: limits, mask, weight, missing=drop."""
@@ -81,7 +82,7 @@ class Observed(Series):
         row = site.draw.row
         if not context.binders:
             return site
-        how = rng.choice(("limits", "limits", "mask", "weight", "drop") if self.ending is None else ("mask", "weight"))
+        how = rng.choice(("limits", "limits", "mask", "weight", "drop"))
         if how == "limits" and row.lower is not None and row.support != "interval":
             return self._limited(site, context, value)
         axes = context.binders
@@ -174,7 +175,7 @@ class Observed(Series):
             each for one in draw.arguments for each in walk(one) if isinstance(each, Ref) and each.name == own.name
         ]
         seen = all(isinstance(index, Binder | Shift) for each in reads for index in each.indices)
-        drop = seen and self.ending is None and self.chance(0.3)
+        drop = seen and self.chance(0.3)
         site = Site("observe", own.name, context.binders, "indexed", draw, (), binder, lag,
                     words=("missing=drop",) if drop else ())  # fmt: skip
         self.steps.append(site)

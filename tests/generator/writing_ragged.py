@@ -34,7 +34,7 @@ class Ragged(Hidden):
         ways: list[Callable[[], None]] = [
             lambda: self._latent(rng.choice(KINDS), ending.axes),
             self._chain, self._chain, self._let, self._shifted, self._recursion, self._feedback,
-            self._observe, self._observe, self._series, self._mixture, self._hidden_chain,
+            self._observe, self._observe, self._series, self._mixture, self._hidden_chain, self._imputed,
         ]  # fmt: skip
         for _ in range(rng.randint(1, 4)):
             rng.choice(ways)()

@@ -14,9 +14,10 @@ from qvr_core.data.typed.sources import Table
 
 
 def fill_sequences(need: Need, layout: Layout, sets: Sets) -> Filled:
-    """The numbers of a need, as `fill`.  Raises `DataProblem` where an element that exists has no value, too."""
+    """The numbers of a need, as `fill`.  Raises `DataProblem` where an element that exists has no value and may not
+    lack it, too."""
     filled, source = fill(need, layout, sets), layout.source_of(need)
-    if filled.missing and not (isinstance(source, Table) and not source.whole):
+    if need.missing in ("", "lengths") and filled.missing and not (isinstance(source, Table) and not source.whole):
         for at, existing, count in _elements(filled, layout, sets):
             if existing and filled.flat[at] is None:
                 raise DataProblem(

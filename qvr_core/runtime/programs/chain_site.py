@@ -6,25 +6,28 @@ The density of given values is evaluated for all elements at once; a draw goes e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families import RuntimeFamily
 from qvr_core.runtime.families.bijectors import Support, constrain
+from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
-from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
+from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
+from qvr_core.runtime.programs.censoring_and_truncation import Given, Limits
 from qvr_core.runtime.programs.chains.bounds import Bounds
 from qvr_core.runtime.programs.chains.recurrences import each_element
+from qvr_core.runtime.programs.chains.turns import Element, element_of
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
-from qvr_core.runtime.programs.family_site import FamilySite, Terms
+from qvr_core.runtime.programs.family_site import FamilySite, Terms, floating
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_shapes import entries_of
-from qvr_core.runtime.programs.turns import Element, element_of
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.layout import Where
@@ -83,11 +86,13 @@ class StartDraw:
 
     family: RuntimeFamily
     arguments: Arguments
+    limits: Limits | None
 
     @classmethod
     def of(cls, draw: FamilyDraw, site: Site, where: Where, parts: Parts) -> StartDraw:
         family = runtime_family(draw, parts)
-        return cls(family, Arguments(draw, family, site, where, parts))
+        limits = Limits(site.limits, family, where, parts) if site.limits else None
+        return cls(family, Arguments(draw, family, site, where, parts), limits)
 
 
 def resting(unused: Tensor) -> Tensor:
@@ -201,6 +206,15 @@ class ChainSite(FamilySite):
         free = frame.request.unconstrained.get(self.name)
         return None if free is None else self._constrained(free, frame)[0]
 
+    def kept(self, value: Tensor, frame: Frame) -> Tensor:
+        """All elements, (B, *sizes), as other steps read them."""
+        return value
+
+    def moving(self, log_jacobian: Tensor, free: Tensor, frame: Frame) -> Tensor:
+        """log |∂value/∂free| (B,) of that of each element, (B, *sizes); numbers `free` that move nothing rest."""
+        found = log_jacobian.flatten(1).sum(-1)
+        return found + resting(self.split(free)[0]) if self.first else found
+
     def split(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """The first elements of (B, *sizes), and the others."""
         axis = self.axis + 1
@@ -210,6 +224,8 @@ class ChainSite(FamilySite):
         """The record of a value, (B, *sizes); binds it."""
         value = drawn_counts(value, self.name) if self.discrete else value
         frame.bound[self.name] = Cell(value, True)
+        if not observed:
+            frame.drawn.add(self.name)
         record = self._record(observed, value, {})
         request = frame.request
         if (request.wanted is not False) if observed else request.wants(self.name) or request.wanted:
@@ -220,10 +236,7 @@ class ChainSite(FamilySite):
 
     def _pointwise(self, value: Tensor, frame: Frame) -> Tensor:
         """log p(y_t | y before t) of each element, (B, *sizes); NaN for first elements that are given."""
-        terms = self._chain_terms(value, frame)
-        if not self.starts:
-            terms.value.narrow(self.axis + 1, 0, self.lag).fill_(math.nan)
-        return self.weighted(terms, frame, None, math.nan).by_row(frame.rows)
+        return self._counted(value, frame, math.nan).by_row(frame.rows)
 
     def _fit(self, given: Cell, frame: Frame) -> Tensor:
         """A given value as (B, *sizes)."""
@@ -241,11 +254,18 @@ class ChainSite(FamilySite):
 
     # ------------------------------------------------------------ densities
 
-    def given_terms(self, given: Cell, frame: Frame) -> Terms:
-        """log density of each element of a given value, given those before it; binds the value."""
+    def given_terms(self, given: Cell, frame: Frame, absent: float = 0.0) -> Terms:
+        """log density of each element of a given value, given those before it, `absent` for those that do not count;
+        binds the value."""
         value = self._fit(given, frame)
         frame.bound[self.name] = Cell(value, True)
-        return self.weighted(self._chain_terms(value, frame), frame, None)
+        return self._counted(value, frame, absent)
+
+    def _counted(self, value: Tensor, frame: Frame, absent: float) -> Terms:
+        terms = self._chain_terms(value, frame)
+        if not self.starts and absent != 0.0:
+            terms.value.narrow(self.axis + 1, 0, self.lag).fill_(absent)
+        return self.weighted(terms, frame, None, absent)
 
     def _chain_terms(self, value: Tensor, frame: Frame) -> Terms:
         """log density of each element given those before it; zero for first elements that are given."""
@@ -254,27 +274,48 @@ class ChainSite(FamilySite):
         if asked() is not None:
             self.arguments.check(aligned)
         axis = self.axis + 1
-        rest = value.narrow(axis, self.lag, self.sizes[self.axis] - self.lag)
-        later = self.family.log_prob(rest, *self.arguments.canonical(aligned, rank))
-        first = self._first_terms(value.narrow(axis, 0, self.lag), frame)
-        return Terms(arrays.cat([first, later.expand(rest.shape[: rank + 1])], axis), True)
+        first, rest = self.split(value)
+        parameters = self.arguments.canonical(aligned, rank)
+        if self.limits is None:
+            later = self.family.log_prob(rest, *parameters)
+            return Terms(
+                arrays.cat([self._first_terms(first, frame), later.expand(rest.shape[: rank + 1])], axis), True
+            )
+        # an earlier element is read as it is recorded, be it censored
+        options = self.limits.bounds if self.name in frame.drawn else self.limits.options
+        parts = {key: self.split(value) for key, value in self._wide_limits(options, frame).items()}
+        begun = self._first_terms(first, frame, {key: before for key, (before, _) in parts.items()})
+        later = self.limits.log_prob(rest, parameters, {key: behind for key, (_, behind) in parts.items()})
+        return Terms(arrays.cat([begun, later.expand(rest.shape[: rank + 1])], axis), True)
 
-    def _first_terms(self, first: Tensor, frame: Frame) -> Tensor:
+    def _wide_limits(self, options: Mapping[str, Evaluate], frame: Frame) -> dict[str, Tensor]:
+        """What options say of each element, (B, *sizes)."""
+        like = Cell(arrays.empty((frame.rows, *self.sizes), device="meta"), True)
+        found = self.fitted_limits(frame, like, None, options)
+        return {key: cell.value.expand(frame.rows, *self.sizes) for key, cell in found.items()}
+
+    def _first_terms(self, first: Tensor, frame: Frame, options: Given = MappingProxyType({})) -> Tensor:
         if not self.starts:
             batch = first.shape[: len(self.sizes) + 1]
             return first.new_zeros(batch, dtype=first.dtype if first.is_floating_point() else precision())
 
-        def density(start: StartDraw, part: Tensor) -> Tensor:
-            return start.family.log_prob(part, *self.start_parameters(start, frame))
+        def density(start: StartDraw, part: Tensor, *said: Tensor) -> Tensor:
+            parameters = self.start_parameters(start, frame)
+            if start.limits is None:
+                return start.family.log_prob(part, *parameters)
+            return start.limits.log_prob(part, parameters, dict(zip(options, said, strict=True)))
 
-        return self.by_start(first, density)
+        return self.by_start(first, density, *options.values())
 
-    def by_start(self, first: Tensor, made: Callable[[StartDraw, Tensor], Tensor]) -> Tensor:
-        """What is made of the first elements, (B, *sizes, …), by what they are drawn from; `made` sees those of one
-        start with the axis of the chain behind those of the other indices."""
+    def by_start(self, first: Tensor, made: Callable[..., Tensor], *beside: Tensor) -> Tensor:
+        """What is made of the first elements, (B, *sizes, …), by what they are drawn from; `made` sees a start and its
+        elements, of `first` and of what lies `beside`, with the axis of the chain behind those of the other indices."""
         axis = self.axis + 1
-        parts = [first] if len(self.starts) == 1 else [first.narrow(axis, at, 1) for at in range(self.lag)]
-        found = [made(start, self.along_last(part)) for start, part in zip(self.starts, parts, strict=True)]
+        spans = [(0, self.lag)] if len(self.starts) == 1 else [(at, 1) for at in range(self.lag)]
+        found = [
+            made(start, *(self.along_last(one.narrow(axis, *span)) for one in (first, *beside)))
+            for start, span in zip(self.starts, spans, strict=True)
+        ]
         return arrays.cat([self.in_place(part) for part in found], axis)
 
     def along_last(self, value: Tensor) -> Tensor:
@@ -321,8 +362,7 @@ class ChainSite(FamilySite):
         parameters = self.arguments.canonical(self.arguments.align(frame, self.event, None), rank)
         shape = list(value.shape[: rank + 1])
         shape[axis] -= self.lag
-        noise = self.family.fresh_noise((*shape, *self._noise_event(parameters)), frame.request.generator, parameters)
-        later = self.family.value_of(noise, parameters)
+        later, _ = self._made(None, tuple(shape), parameters, frame, (self.lag, shape[axis]))
         found = arrays.cat([first.to(later.dtype), later], axis)
         return drawn_counts(found, self.name) if self.discrete else found
 
@@ -334,10 +374,32 @@ class ChainSite(FamilySite):
         """A draw of the element that the frame's window is on, and its noise."""
         aligned = self.arguments.align(frame, self.event, None)
         parameters = self.arguments.canonical(aligned, len(self.sizes))
+        place = frame.windows[self.index]
+        return self._made(noise, self._one(frame), parameters, frame, place)
+
+    def _made(
+        self,
+        noise: Tensor | None,
+        shape: tuple[int, ...],
+        parameters: tuple[Tensor, ...],
+        frame: Frame,
+        place: tuple[Any, int],
+        start: StartDraw | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """A draw of the elements at a `place` along the chain, the first and how many, and its noise; those of a
+        `start` have the axis of the chain behind the others."""
+        family, limits = (self.family, self.limits) if start is None else (start.family, start.limits)
+        generator = frame.request.generator
+        if limits is None or not limits.bounds:
+            if noise is None:
+                own = self._noise_event(parameters) if start is None else family.noise_event(parameters, self.event)
+                noise = family.fresh_noise((*shape, *(own or ())), generator, parameters)
+            return family.value_of(noise, parameters), noise
         if noise is None:
-            shape = (*self._one(frame), *self._noise_event(parameters))
-            noise = self.family.fresh_noise(shape, frame.request.generator, parameters)
-        return self.family.value_of(noise, parameters), noise
+            noise = open_uniforms(shape, floating(parameters), generator)
+        said = {key: one.narrow(self.axis + 1, *place) for key, one in self._wide_limits(limits.bounds, frame).items()}
+        said = said if start is None else {key: self.along_last(one) for key, one in said.items()}
+        return limits.draw(noise, parameters, said), noise
 
     def first_draws(self, frame: Frame, noise: Tensor | None) -> Sequence[tuple[Tensor, Tensor]]:
         """Draws of the first elements, and their noise."""
@@ -353,16 +415,8 @@ class ChainSite(FamilySite):
             start = self.starts[min(at, len(self.starts) - 1)]
             parameters = self.start_parameters(start, frame)
             used = None if noise is None else self.along_last(noise.narrow(axis, at, 1))
-            if used is None:
-                shape = (
-                    frame.rows,
-                    *others,
-                    1,
-                    *self.entries,
-                    *(start.family.noise_event(parameters, self.event) or ()),
-                )
-                used = start.family.fresh_noise(shape, frame.request.generator, parameters)
-            value = start.family.value_of(used, parameters)
+            shape = (frame.rows, *others, 1, *self.entries)
+            value, used = self._made(used, shape, parameters, frame, (at, 1), start)
             found.append((self.in_place(value), self.in_place(used)))
         return found
 

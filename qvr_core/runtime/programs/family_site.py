@@ -89,6 +89,12 @@ class FamilySite:
         made = (self.name, self.kind, self.kind == "observe", False, shape, kind, (spec,), self.discrete)
         return SiteInfo(*made, self.site.density, self.facts.improper, self.facts.drawn)
 
+    def prepare(self, frame: Frame) -> None:
+        """Before any step runs: note what is lacking of the value that was given."""
+
+    def there(self, given: Cell, frame: Frame) -> Tensor | None:
+        """Which elements of a given value exist, bool (*sizes, 1, …); None where all do."""
+
     def run(self, frame: Frame) -> None:
         """Draw or score the site, bind it, and leave a record."""
         groups = self.groups(frame)
@@ -205,8 +211,8 @@ class FamilySite:
         generator = frame.request.generator
         if self.limits is not None and self.limits.bounds:
             if noise is None:
-                noise = open_uniforms((frame.rows, *batch), _floating(parameters), generator)
-            given = self._bounds(frame, Cell(noise, True), groups, self.limits.bounds)
+                noise = open_uniforms((frame.rows, *batch), floating(parameters), generator)
+            given = self.fitted_limits(frame, Cell(noise, True), groups, self.limits.bounds)
             return self.limits.draw(noise, parameters, {key: cell.value for key, cell in given.items()}), noise
         if noise is None:
             shape = (frame.rows, *batch, *self._noise_event(parameters))
@@ -298,11 +304,11 @@ class FamilySite:
         if self.limits is None:
             return self.family.log_prob(value.value, *parameters), False
         options = self.limits.bounds if drawn or self.name in frame.drawn else self.limits.options
-        given = self._bounds(frame, value, groups, options)
+        given = self.fitted_limits(frame, value, groups, options)
         density = self.limits.log_prob(value.value, parameters, {key: cell.value for key, cell in given.items()})
         return density, any(cell.rows for cell in given.values())
 
-    def _bounds(
+    def fitted_limits(
         self, frame: Frame, value: Cell, groups: Cell | None, options: Mapping[str, Evaluate]
     ) -> dict[str, Cell]:
         """What the options say, each fitted to a value."""
@@ -431,5 +437,6 @@ class FamilySite:
         return SiteRecord(self.name, self.kind, observed, value, None, None, noise, self.site.density)
 
 
-def _floating(parameters: tuple[Tensor, ...]) -> Tensor:
+def floating(parameters: tuple[Tensor, ...]) -> Tensor:
+    """One of the parameters that is no whole number."""
     return next(parameter for parameter in parameters if parameter.is_floating_point())

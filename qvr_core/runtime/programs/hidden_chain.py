@@ -303,7 +303,7 @@ class HiddenChain:
         if self.lengths is None or recording() or in_transform():
             return place
         gone = ~self.lengths(frame).there.reshape(-1)[place]
-        silent = reader.silent(frame) if isinstance(reader, ObservedElements) else None
+        silent = reader.silent(frame) if bool(gone.any()) else None
         gone = gone if silent is None else gone & ~silent.flatten(1).all(0)
         if bool(gone.any()):
             at = arrays.unravel_index(place[gone][0], self.sizes)

@@ -11,8 +11,8 @@ from string import ascii_letters
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.runtime.programs.chains.turns import Turn
 from qvr_core.runtime.programs.frame import Frame
-from qvr_core.runtime.programs.turns import Turn
 from qvr_core.runtime.values.cells import Cell, as_one
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.precision import precision

@@ -10,7 +10,8 @@ from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import Growing, full
-from qvr_core.runtime.programs.steps import IndexedLet, Step, make_chain
+from qvr_core.runtime.programs.site_classes import chain_class
+from qvr_core.runtime.programs.steps import IndexedLet, Step
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.groups import Group, groups, indices_of, names_of, reads
@@ -224,4 +225,5 @@ def _chain(step: SampleModel | ObserveModel, axis: int, program: str, parts: Par
     site = step.site
     chain = site.chain or Chain(indices=site.indices, at=axis, start=())
     kind = "observe" if isinstance(step, ObserveModel) else "sample"
-    return make_chain(replace(site, chain=chain), kind, program, parts)
+    made = replace(site, chain=chain)
+    return chain_class(made)(made, kind, program, parts)

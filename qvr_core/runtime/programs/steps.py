@@ -11,19 +11,15 @@ from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite
-from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.chains.linear_recursion import linear_recursion
-from qvr_core.runtime.programs.chains.noncentred import NoncentredChain
 from qvr_core.runtime.programs.chains.recurrences import each_element, one_by_one
-from qvr_core.runtime.programs.chains.unequal import UnequalChain, UnequalSite
 from qvr_core.runtime.programs.declared.parameters import ParamStep
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.marginalize import Marginalize
-from qvr_core.runtime.programs.missing.missing_site import MissingChain, MissingSite
-from qvr_core.runtime.programs.missing.summed_site import SummedSite
+from qvr_core.runtime.programs.site_classes import site_class
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
 from qvr_core.runtime.values.layout import regroup
@@ -42,7 +38,6 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Product
-from qvr_core.semantics.types.summed import is_summed
 
 if TYPE_CHECKING:
     from qvr_core.runtime.programs.chains.taped_recursion import TapedRecursion
@@ -231,20 +226,7 @@ def make_site(site: Site, kind: SiteKind, program: str, parts: Parts) -> ArrowSi
     """The run-time site of a sample or observe step."""
     if isinstance(site.draw, ArrowDraw):
         return ArrowSite(site, kind, program, parts)
-    if is_summed(site):
-        return SummedSite(site, kind, program, parts)
-    if site.chain is not None:
-        return make_chain(site, kind, program, parts)
-    made = UnequalSite if site.lengths is not None else FamilySite if site.missing is None else MissingSite
-    return made(site, kind, program, parts)
-
-
-def make_chain(site: Site, kind: SiteKind, program: str, parts: Parts) -> ChainSite:
-    """The run-time site of a step whose elements may depend on earlier ones."""
-    if site.lengths is not None:
-        return UnequalChain(site, kind, program, parts)
-    made = NoncentredChain if site.noncentred else ChainSite if site.missing is None else MissingChain
-    return made(site, kind, program, parts)
+    return site_class(site)(site, kind, program, parts)
 
 
 def make_step(step: StepModel, program: str, parts: Parts) -> Step:

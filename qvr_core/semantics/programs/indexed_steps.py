@@ -237,15 +237,12 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
         options = replace(options, over=decided.over or drawn.event_set(ctx))
     if entries and along.chain is not None and space is not None:
         _check_entries(name, space, start, options, ctx)
-    check_limits(family, options, ctx)
+    drawn_from = [family, *map(facts_of_draw, draws_of(start))]
+    any(check_limits(one, options, ctx) for one in drawn_from)  # the first that is wrong
     check_option_axes(name.text, options, decided.type, ctx)
-    if along.chain is not None and options.limits:
-        key, limit = next(iter(options.limits.items()))
-        ctx.scope.report(STEP_OPTION, f"`{key}` needs elements that do not depend on each other", limit.key)
     row_local = kind != "observe" and not drawn.rows
     origin = ctx.scope.origin(name.span)
     site = made_site(name, decided.ascription, decided.space, drawn.model, EXACT, options, row_local, origin)
-    drawn_from = [family, *map(facts_of_draw, draws_of(start))]
     moved = all(check_noncentred(step.options, options.noncentred, one, ctx) for one in drawn_from)
     site = replace(site, indices=along.model, missing=missing, noncentred=moved, lengths=lengths)
     if along.chain is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
@@ -15,10 +16,10 @@ from qvr_core.runtime.families.random_draws import open_uniforms
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.chains.unequal import UnequalSite
-from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.missing.gaps import shifted
 from qvr_core.runtime.programs.missing.missing_site import MissingSite
+from qvr_core.runtime.programs.site_classes import element_class
 from qvr_core.runtime.programs.site_terms import fitted_option
 from qvr_core.runtime.values.cells import Cell, as_one, with_rows
 from qvr_core.runtime.values.indices import recording
@@ -39,6 +40,10 @@ class Reader:
     def terms(self, frame: Frame, states: int) -> Tensor:
         """log density of each element for all states."""
         raise NotImplementedError
+
+    def silent(self, frame: Frame) -> Tensor | None:
+        """The elements that do not count, (B, *sizes); None where all do."""
+        return None
 
     def place(self, frame: Frame, chain: Sequence[int]) -> Tensor:
         """The place of each element among all of the chains', of sizes `chain`: (elements,)."""
@@ -70,14 +75,18 @@ class Score(Reader):
         value = with_rows(cell, frame.rows)
         return value.expand(frame.rows, *self.sizes, value.shape[-2], states)
 
+    def silent(self, frame: Frame) -> Tensor:
+        """Terms that are 0 whatever the state is, as those that an `if` leaves out."""
+        value = with_rows(as_one(self.value(frame)), frame.rows)
+        return (value == 0).all(-1).all(-1).expand(frame.rows, *self.sizes)
+
 
 class ObservedElements(Reader):
     """An observed step of the block: `whole` are the sizes of its value, `sizes` those of what has a density."""
 
     def __init__(self, step: ObserveModel, places: Sequence[Expr], program: str, parts: Parts) -> None:
         site, chain = step.site, step.site.chain
-        kind = UnequalSite if site.lengths is not None else FamilySite if site.missing is None else MissingSite
-        self.site = made = kind(site, "observe", program, parts)
+        self.site = made = element_class(site)(site, "observe", program, parts)
         self.name = made.name
         self.whole = made.plate
         self.axis = 0 if chain is None else chain.at
@@ -131,30 +140,33 @@ class ObservedElements(Reader):
 
     def _option(self, option: Any, what: str, frame: Frame) -> Tensor:
         """What an option says of each element: (B, *sizes)."""
-        like = Cell(arrays.empty((frame.rows, *self.whole), device="meta"), True)
-        cell = fitted_option(option, what, frame, like, None, self.where)
+        cell = fitted_option(option, what, frame, self._like(frame), None, self.where)
         return self._later(cell.value.expand(frame.rows, *self.whole))
+
+    def _like(self, frame: Frame) -> Cell:
+        """The shape of a value."""
+        return Cell(arrays.empty((frame.rows, *self.whole), device="meta"), True)
 
     def _limits(self, frame: Frame, keys: Sequence[str]) -> dict[str, Tensor]:
         assert self.site.limits is not None
-        options = self.site.limits.options
-        return {key: self._option(options[key], f"`{key}`", frame)[..., None, None] for key in keys}
+        options = {key: self.site.limits.options[key] for key in keys}
+        found = self.site.fitted_limits(frame, self._like(frame), None, options)
+        wide = {key: cell.value.expand(frame.rows, *self.whole) for key, cell in found.items()}
+        return {key: self._later(value)[..., None, None] for key, value in wide.items()}
 
     def silent(self, frame: Frame) -> Tensor | None:
         """The elements that do not count, (B, *sizes): masked, missing, or reading what is missing."""
         site = self.site
-        found = None if site.mask is None else ~self._option(site.mask, "a mask", frame).bool()
+        found: list[Tensor] = []
+        if site.mask is not None:
+            found.append(~self._option(site.mask, "a mask", frame).bool())
         if isinstance(site, UnequalSite):
-            absent = self._later(~site.lengths(frame).there.expand(frame.rows, *self.whole))
-            return absent if found is None else found | absent
+            found.append(self._later(~site.lengths(frame).there.expand(frame.rows, *self.whole)))
         filling = frame.gaps.get(self.name)
-        if filling is None or not isinstance(site, MissingSite):
-            return found
-        cells = filling.gaps.cells
-        if self.lag:
-            cells = shifted(cells, site.shifts, self.axis)
-        missing = self._later(cells.expand(frame.rows, *self.whole))
-        return missing if found is None else found | missing
+        if filling is not None and isinstance(site, MissingSite):
+            cells = shifted(filling.gaps.cells, site.shifts, self.axis) if self.lag else filling.gaps.cells
+            found.append(self._later(cells.expand(frame.rows, *self.whole)))
+        return reduce(arrays.logical_or, found) if found else None
 
     def spread(self, each: Tensor) -> Tensor:
         """Numbers of the elements with a density as (B, *whole), NaN for those that a lag leaves out."""

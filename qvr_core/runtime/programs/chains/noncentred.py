@@ -16,12 +16,12 @@ from qvr_core.arrays.engine import TORCH, Tensor, arrays
 from qvr_core.arrays.graph import current
 from qvr_core.runtime.families.bijectors import Restored, Standardised, restored
 from qvr_core.runtime.programs.arithmetic import Parts
-from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, StartDraw, resting
+from qvr_core.runtime.programs.chain_site import ChainSite, Draws, Elements, StartDraw
 from qvr_core.runtime.programs.chains.linear_recursion import LinearRecursion, affine_in
+from qvr_core.runtime.programs.chains.turns import Element, element_of
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_terms import Terms
-from qvr_core.runtime.programs.turns import Element, element_of
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.semantics.types.axes import axis_of
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr, ValueType, Window
@@ -123,13 +123,13 @@ class Innovations:
 
     def record(self, value: Tensor, frame: Frame) -> SiteRecord:
         site = self.site
+        value = site.kept(value, frame)
         frame.bound[site.name] = Cell(value, True)
         first, later = self._first(frame), self.restored(frame, self.later_free, len(site.sizes))
         record = SiteRecord(site.name, site.kind, False, value, None, None, {}, site.site.density)
         batch = later.value.shape[: len(site.sizes) + 1]
-        record.log_jacobian = _total(first.log_jacobian) + _total(later.log_jacobian.expand(batch))
-        if site.first:
-            record.log_jacobian = record.log_jacobian + resting(site.split(self.free)[0])
+        each = arrays.cat([first.log_jacobian, later.log_jacobian.expand(batch)], site.axis + 1)
+        record.log_jacobian = site.moving(each, self.free, frame)
         if frame.request.wants(site.name) or frame.request.wanted:
             density = arrays.cat([first.log_density, later.log_density.expand(batch)], site.axis + 1)
             record.log_prob = site.weighted(Terms(density, True), frame, None).per_row(frame.rows)
@@ -141,10 +141,6 @@ def _densities(made: Sequence[Restored], site: NoncentredChain) -> tuple[list[Te
     shapes = [one.value.shape[: len(site.sizes) + 1] for one in made]
     densities = [one.log_density.expand(shape) for one, shape in zip(made, shapes, strict=True)]
     return densities, [one.log_jacobian.expand(shape) for one, shape in zip(made, shapes, strict=True)]
-
-
-def _total(value: Tensor) -> Tensor:
-    return value.flatten(1).sum(-1)
 
 
 def _affine(draw: FamilyDraw, how: Standardised, chain: Chain, name: str, parts: Parts) -> LinearRecursion | None:

@@ -9,9 +9,9 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.graph import Array, current
 from qvr_core.arrays.listing import FUNCTIONS, in_graph
 from qvr_core.arrays.recurrences import Loop, State
+from qvr_core.runtime.programs.chains.turns import Element, Turn
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import Growing
-from qvr_core.runtime.programs.turns import Element, Turn
 from qvr_core.runtime.values.cells import Cell
 
 FEWEST = 3

@@ -38,23 +38,35 @@ class UnequalSite(FamilySite):
     # ------------------------------------------------------------ what is given
 
     def prepare(self, frame: Frame) -> None:
-        """Before any step runs: what was given, with stand-ins for elements that do not exist."""
+        """As of any site, and stand-ins for elements that do not exist."""
+        super().prepare(frame)
         cell = frame.supplied(self.name) if self.kind == "observe" else None
         if cell is not None and is_tensor(cell.value):
             frame.given[self.name] = self._held(cell, frame)
 
+    def there(self, given: Cell, frame: Frame) -> Tensor | None:
+        """Which elements exist, with the axes of a given value; None where it has another shape."""
+        lead = self._lead(given.value)
+        return None if lead is None else self.lengths(frame).beside(given.value, lead)
+
+    def _lead(self, value: Tensor) -> int | None:
+        """How many axes stand before those of the indices; None where a value has others."""
+        sizes = self.lengths.sizes
+        lead = value.ndim - len(sizes) - self._behind
+        return lead if lead in (0, 1) and tuple(value.shape[lead : lead + len(sizes)]) == sizes else None
+
     def _held(self, cell: Cell, frame: Frame) -> Cell:
         """A given value with stand-ins; raises `InputProblem` where one that exists is missing."""
         value: Tensor = cell.value
-        sizes = self.lengths.sizes
-        lead = value.ndim - len(sizes) - self._behind
-        if lead not in (0, 1) or tuple(value.shape[lead : lead + len(sizes)]) != sizes:
+        lead = self._lead(value)
+        if lead is None:
             return cell
-        existing = self.lengths(frame)
-        if value.is_floating_point() and not recording():
+        existing, gaps = self.lengths(frame), frame.gaps.get(self.name)
+        if value.is_floating_point() and not recording() and gaps is None:
             self._check_whole(value, existing, lead)
         held = existing.held(value, lead)
-        return Cell(held.long() if self.discrete else held, cell.rows)
+        # what is missing still is no number
+        return Cell(held.long() if self.discrete and gaps is None else held, cell.rows)
 
     def _check_whole(self, value: Tensor, existing: Existing, lead: int) -> None:
         gone = arrays.isnan(value) & existing.beside(value, lead)
@@ -113,12 +125,12 @@ class UnequalSite(FamilySite):
 
     # ------------------------------------------------------------ densities
 
-    def _bounds(
+    def fitted_limits(
         self, frame: Frame, value: Cell, groups: Cell | None, options: Mapping[str, Evaluate]
     ) -> dict[str, Cell]:
         """What the options say, that of an element which exists where there is none."""
         existing, sizes = self.lengths(frame), self.lengths.sizes
-        found = super()._bounds(frame, value, groups, options)
+        found = super().fitted_limits(frame, value, groups, options)
         for key, cell in found.items():
             lead = int(cell.rows)
             if tuple(cell.value.shape[lead : lead + len(sizes)]) == sizes:
@@ -162,9 +174,18 @@ class UnequalChain(UnequalSite, ChainSite):
 
     def of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
         """The record of a value, (B, *sizes); binds it with stand-ins."""
-        return super().of(self.lengths(frame).held(value, 1), frame, observed=observed)
+        return super().of(self.kept(value, frame), frame, observed=observed)
 
     def given_value(self, frame: Frame) -> Tensor | None:
         """As of any chain, with stand-ins."""
         value = super().given_value(frame)
-        return None if value is None else self.lengths(frame).held(value, 1)
+        return None if value is None else self.kept(value, frame)
+
+    def kept(self, value: Tensor, frame: Frame) -> Tensor:
+        return self.lengths(frame).held(value, 1)
+
+    def moving(self, log_jacobian: Tensor, free: Tensor, frame: Frame) -> Tensor:
+        index, rest = self.lengths(frame).parts(self.lag if self.first else 0)
+        found = log_jacobian.reshape(len(log_jacobian), -1).index_select(1, index).sum(-1)
+        flat = free.reshape(len(free), -1, *free.shape[1 + len(self.sizes) :])
+        return found + resting(flat.index_select(1, rest)) if len(rest) else found

@@ -56,11 +56,6 @@ class UnequalNames:
 
     name = None
 
-    def prepare(self, frame: Frame) -> None:
-        """Stand-ins for what the data lack beyond the lengths."""
-        for site in self.sites:
-            site.prepare(frame)
-
     def run(self, frame: Frame) -> None:
         """After all steps: every element that was read exists, and what is reported says which do not."""
         if not (recording() or in_transform()):

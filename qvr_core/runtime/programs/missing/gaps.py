@@ -29,6 +29,16 @@ class Gaps:
     whole: bool
     partial: bool
     """True where a draw lacks some of its numbers only."""
+    source: int
+    """The draw that stands in, where one has all of its numbers."""
+
+    def stood_in(self, option: Tensor) -> Tensor:
+        """What an option says of each draw, (…, *cells); in the gaps what it says of the stand-in."""
+        lead = option.ndim - self.cells.ndim
+        if lead < 0 or option.shape[lead:] != self.cells.shape:
+            return option
+        one = option.reshape(*option.shape[:lead], -1)[..., self.source]
+        return arrays.where(self.cells, one.reshape(*one.shape, *(1,) * self.cells.ndim), option)
 
     @property
     def count(self) -> int:
@@ -79,20 +89,23 @@ class GapFinder:
         self.where = where
         self._given: object = None
         self._version = 0
+        self._there: Tensor | None = None
         self._found: Gaps | None = None
 
-    def __call__(self, value: Tensor) -> Gaps | None:
-        """None where nothing is missing.  Raises `InputProblem` where everything is."""
-        if value is not self._given or value._version != self._version:
-            self._found = self._look(value) if value.is_floating_point() else None
-            self._given, self._version = value, value._version
+    def __call__(self, value: Tensor, there: Tensor | None = None) -> Gaps | None:
+        """None where nothing is missing of what is `there`, (…, 1, …) bool; None is all.  Raises `InputProblem` where
+        everything is."""
+        if value is not self._given or value._version != self._version or there is not self._there:
+            self._found = self._look(value, there) if value.is_floating_point() else None
+            self._given, self._version, self._there = value, value._version, there
         return self._found
 
-    def _look(self, value: Tensor) -> Gaps | None:
-        missing = arrays.isnan(value)
+    def _look(self, value: Tensor, there: Tensor | None) -> Gaps | None:
+        absent = arrays.isnan(value)
+        missing = absent if there is None else absent & there
         if not bool(missing.any()):
             return None
-        if bool(missing.all()):
+        if bool((absent if there is None else absent | ~there).all()):
             raise self.where.misfit("values", "that every one is missing")
         own = value.shape[value.ndim - self.event :]
         each = missing.reshape(-1, own.numel() if self.event else 1)
@@ -103,14 +116,17 @@ class GapFinder:
             row = int((cells & ~each.all(-1)).nonzero()[0])
             raise self.where.misfit("draws that are given or missing as a whole", f"a part of one (the first is {row})")
         index = (cells if whole else missing.reshape(-1)).nonzero().squeeze(-1)
-        stand_in = value.reshape(-1, *own)[~cells][0] if not partial or not bool(cells.all()) else value[~missing][0]
-        filled = arrays.where(missing, stand_in, value)
+        lacking = absent.reshape(each.shape).any(-1)
+        source = 0 if bool(lacking.all()) else int((~lacking).nonzero()[0])
+        stand_in = value[~absent][0] if bool(lacking.all()) else value.reshape(-1, *own)[source]
+        filled = arrays.where(absent, stand_in, value)
         return Gaps(
             cells.reshape(value.shape[: value.ndim - self.event]),
             index,
             filled.long() if self.discrete else filled,
             whole,
             partial,
+            source,
         )
 
     def shape(self, gaps: Gaps) -> tuple[int, ...]:

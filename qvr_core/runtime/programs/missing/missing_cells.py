@@ -85,9 +85,13 @@ class MissingCells:
 
     def prepare_gaps(self, frame: Frame) -> None:
         """Before any step runs: what is missing, and what fills it."""
-        for site in self.gapped:
+        for site in self._lacking:
             site.prepare(frame)
-        self.unequal.prepare(frame)
+
+    @cached_property
+    def _lacking(self) -> list[FamilySite]:
+        """The sites whose data may lack something, each once."""
+        return list(dict.fromkeys((*self.gapped, *self.unequal.sites)))
 
     def missing(self, observations: Mapping[str, Any]) -> dict[str, Gaps]:
         """The gaps that are filled in, by observed step; steps without any are not there."""

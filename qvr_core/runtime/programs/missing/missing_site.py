@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.programs.arguments import Aligned
-from qvr_core.runtime.programs.arithmetic import Parts
+from qvr_core.runtime.programs.arithmetic import Evaluate, Parts
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite, Terms
@@ -54,7 +55,7 @@ class MissingSite(FamilySite):
     def gaps(self, frame: Frame) -> Gaps | None:
         """What is missing of the value that was given; None where nothing is."""
         cell = frame.supplied(self.name)
-        return None if cell is None or not is_tensor(cell.value) else self.find(cell.value)
+        return None if cell is None or not is_tensor(cell.value) else self.find(cell.value, self.there(cell, frame))
 
     def _fill(self, filling: Filling, frame: Frame, parameters: tuple[Tensor, ...] | None) -> None:
         """The values for the gaps, where they are given and their support is known."""
@@ -136,6 +137,15 @@ class MissingSite(FamilySite):
             middle, _ = constrain(arrays.zeros_like(wide), support)
             value = Cell(arrays.where(filling.gaps.cells, middle, wide), True)
         return super().terms(frame, value, aligned, groups, absent=absent)
+
+    def fitted_limits(
+        self, frame: Frame, value: Cell, groups: Cell | None, options: Mapping[str, Evaluate]
+    ) -> dict[str, Cell]:
+        """What the options say; of a cell that is left out what they say of its stand-in."""
+        found, filling = super().fitted_limits(frame, value, groups, options), frame.gaps.get(self.name)
+        if filling is None:
+            return found
+        return {key: Cell(filling.gaps.stood_in(cell.value), cell.rows) for key, cell in found.items()}
 
     def weighted(self, terms: Terms, frame: Frame, groups: Cell | None, absent: float = 0.0) -> Terms:
         found = super().weighted(terms, frame, groups, absent)

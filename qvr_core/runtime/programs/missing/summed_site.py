@@ -58,9 +58,10 @@ class SummedSite(MissingSite):
             filling.left_out = True
         super().run(frame)
 
-    def own_terms(self, frame: Frame) -> Terms:
+    def own_terms(self, frame: Frame, absent: float = 0.0) -> Terms:
         """log density of each value that is bound, by element."""
-        return self.terms(frame, frame[self.name], self.arguments.align(frame, self.event, None), None)
+        aligned = self.arguments.align(frame, self.event, None)
+        return self.terms(frame, frame[self.name], aligned, None, absent=absent)
 
     def count(self, frame: Frame) -> int:
         """How many values a cell may have, from 0."""
@@ -130,17 +131,18 @@ class SummedCells:
         """Of each step the log density given what the steps above observe; for a missing cell, by its sum."""
         nothing = arrays.full((), math.nan)
         before: Tensor | None = None
-        for step, joint, terms in self._joint(gaps, frame):
+        for step, joint, terms, silent in self._joint(gaps, frame):
             record = frame.sites[step.name]
             if before is None:
                 elements = arrays.where(gaps.cells, 0.0, terms[:, 0])
-                record.log_prob = elements.flatten(1).sum(-1)
-                record.pointwise = arrays.where(gaps.cells, nothing.to(elements.dtype), elements)
+                silent = None if silent is None else silent | gaps.cells
             else:
                 elements = self._given_above(before, terms, gaps)
-                record.log_prob = elements.flatten(1).sum(-1)
-                record.pointwise = self._placed(elements, self.axes[step.name], step, frame)
-            record.pointwise = record.pointwise if frame.request.pointwise else None
+            record.log_prob = elements.flatten(1).sum(-1)
+            if silent is not None:
+                counted = arrays.where(silent, nothing.to(elements.dtype), elements)
+                own = before is None
+                record.pointwise = counted if own else self._placed(counted, self.axes[step.name], step, frame)
             before = joint
 
     def _given_above(self, before: Tensor, terms: Tensor, gaps: Gaps) -> Tensor:
@@ -162,27 +164,38 @@ class SummedCells:
         order = [*axes, *others]
         return wide.permute(0, *(1 + order.index(at) for at in range(len(shape))))
 
-    def _joint(self, gaps: Gaps, frame: Frame) -> list[tuple[FamilySite, Tensor, Tensor]]:
+    def _joint(self, gaps: Gaps, frame: Frame) -> list[tuple[FamilySite, Tensor, Tensor, Tensor | None]]:
         """Of the site and each observed step: the log density of the values of every cell with all up to that step,
-        (B, K, *axes), and its own terms (B, K, *axes, R), those of the site (B, K, *axes)."""
+        (B, K, *axes), its own terms (B, K, *axes, R), those of the site (B, K, *axes), and where each is asked for
+        which of them do not count, without K."""
         count = self.site.count(frame)
         inner = frame.inner(count)
         values = arrays.arange(count, device=frame.device).repeat(frame.rows)
         values = values.reshape(-1, *(1,) * gaps.cells.ndim)
         inner.bound[self.site.name] = Cell(arrays.where(gaps.cells, values, gaps.filled), True)
         with each_repeated(count):
-            terms = self._by_cell(self.site.own_terms(inner), tuple(range(gaps.cells.ndim)), gaps, inner, count)
+            terms = self._by_cell(_elements(self.site, inner), tuple(range(gaps.cells.ndim)), gaps, inner, count)
             own = terms.squeeze(-1)
             first = arrays.arange(count, device=frame.device).reshape(-1, *(1,) * gaps.cells.ndim) == 0
             joint = arrays.where(gaps.cells | first, own, arrays.full_like(own, -math.inf))
-            found: list[tuple[FamilySite, Tensor, Tensor]] = [(self.site, joint, own)]
+
+            def silent(step: FamilySite, axes: tuple[int, ...], terms: Tensor) -> Tensor | None:
+                if not frame.request.pointwise:
+                    return None
+                marked = self._by_cell(_elements(step, inner, math.nan), axes, gaps, inner, count)
+                return (arrays.isnan(marked) & ~arrays.isnan(terms))[:, 0]
+
+            quiet = silent(self.site, tuple(range(gaps.cells.ndim)), terms)
+            found: list[tuple[FamilySite, Tensor, Tensor, Tensor | None]] = [
+                (self.site, joint, own, None if quiet is None else quiet.squeeze(-1))
+            ]
             for step in self.steps:
                 if not isinstance(step, FamilySite):
                     step.run(inner)  # pyright: ignore
                     continue
                 terms = self._by_cell(_elements(step, inner), self.axes[step.name], gaps, inner, count)
                 joint = joint + terms.sum(-1)
-                found.append((step, joint, terms))
+                found.append((step, joint, terms, silent(step, self.axes[step.name], terms)))
         return found
 
     def _by_cell(self, terms: Terms, axes: Sequence[int], gaps: Gaps, inner: Frame, count: int) -> Tensor:
@@ -200,17 +213,19 @@ class SummedCells:
         return moved.reshape(*moved.shape[: 2 + len(axes)], -1)
 
 
-def _elements(step: FamilySite, frame: Frame) -> Terms:
-    """log density of each element of what a step observes."""
+def _elements(step: FamilySite, frame: Frame, absent: float = 0.0) -> Terms:
+    """log density of each element of what a step observes, `absent` for those that do not count."""
+    if isinstance(step, SummedSite):
+        return step.own_terms(frame, absent)
     given = frame.supplied(step.name)
     assert given is not None
     if isinstance(step, ChainSite):
-        return step.given_terms(given, frame)
+        return step.given_terms(given, frame, absent)
     aligned = step.arguments.align(frame, step.event, None)
     if asked() is not None:
         step.arguments.check(aligned)
     frame.bound[step.name] = value = step.fitted(frame, given, aligned, None)
-    return step.terms(frame, value, aligned, None)
+    return step.terms(frame, value, aligned, None, absent=absent)
 
 
 def summed_cells(program: Program, steps: Sequence[object]) -> list[SummedCells]:

@@ -14,8 +14,6 @@ from qvr_core.semantics.types.model.expressions import Constant, Data, Expr
 from qvr_core.semantics.types.program_codes import AXES_MISMATCH, STEP_OPTION
 from qvr_core.syntax.tree.names import Name
 
-_BESIDE = ("missing",)
-
 
 def no_lengths(name: str, options: StepOptions, ctx: StepContext) -> None:
     """Report lengths of a step that has no index to count along."""
@@ -30,8 +28,10 @@ def checked_lengths(name: Name, indices: Sequence[Running], options: StepOptions
     if value is None or not indices:
         no_lengths(name.text, options, ctx)
         return None
-    if (problem := _beside(options, indices)) is not None:
-        ctx.scope.report(STEP_OPTION, problem, value.origin)
+    lagging = next((one for one in indices[:-1] if one.lag), None)
+    if lagging is not None:
+        message = f"`lengths` counts along the last index, and `{lagging.name}` lags behind: write it last"
+        ctx.scope.report(STEP_OPTION, message, value.origin)
         return None
     if isinstance(value, Constant) and len(indices) == 1 and isinstance(value.value, int) and value.value >= 0:
         return value
@@ -60,13 +60,3 @@ def checked_lengths(name: Name, indices: Sequence[Running], options: StepOptions
 
 def _each(leading: Sequence[str]) -> str:
     return f"each element of {' * '.join(leading)}" if leading else "all of its elements together"
-
-
-def _beside(options: StepOptions, indices: Sequence[Running]) -> str | None:
-    """What does not go together with lengths."""
-    lagging = next((one for one in indices[:-1] if one.lag), None)
-    if lagging is not None:
-        return f"`lengths` counts along the last index, and `{lagging.name}` lags behind: write it last"
-    chained = options.noncentred is not None and any(one.lag for one in indices)
-    key = "noncentred" if chained else next((key for key in _BESIDE if getattr(options, key) is not None), None)
-    return None if key is None else f"`lengths` does not go together with `{key}` yet: leave one of them out"

@@ -12,18 +12,20 @@ from qvr_core.semantics.types.program_codes import AXES_MISMATCH, STEP_OPTION
 _CENSORED = ("right_censored", "left_censored")
 
 
-def check_limits(family: Family, options: StepOptions, ctx: StepContext) -> None:
-    """Report what a family without a cdf, or two options that contradict each other, cannot mean; once."""
+def check_limits(family: Family, options: StepOptions, ctx: StepContext) -> bool:
+    """Report what a family without a cdf, or two options that contradict each other, cannot mean; once.  True where
+    something was reported."""
     if not options.limits:
-        return
+        return False
     key, limit = next(iter(options.limits.items()))
     if (problem := _family_problem(family)) is not None:
         ctx.scope.report(STEP_OPTION, f"`{key}` needs the probability of an interval, and {problem}", limit.key)
-        return
+        return True
     for problem, at in (_contradiction(options), _empty(family, options)):
         if problem is not None and at is not None:
             ctx.scope.report(STEP_OPTION, problem, at.key)
-            return
+            return True
+    return False
 
 
 def check_option_axes(name: str, options: StepOptions, kind: ValueType, ctx: StepContext) -> None:
