@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scripts.import_graph import ROOT, module_name, source
+from scripts.import_graph import ROOT, keep, module_name, source
 
 PACKAGES = ("qvr", "qvr_core", "qvr_lsp", "scripts", "benchmarks", "tests")
 EVERYTHING = (
@@ -70,13 +70,16 @@ def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def selected(files: Iterable[str]) -> list[str]:
-    """The test files that reach one of `files`, in order."""
-    files = set(files)
-    tests = [path for path in files_of("tests") if path.name.startswith("test_")]
-    everything = not files.isdisjoint(EVERYTHING)
-    names = {str(path.relative_to(ROOT)): path for path in tests}
-    return [name for name, path in names.items() if files and (everything or name in OF_ALL or _reaches(path, files))]
+def selected(wanted: Iterable[str]) -> list[str]:
+    """The test files that reach one of these files, in order."""
+    wanted = set(wanted)
+    tests = {_name(path): path for path in files_of("tests") if path.name.startswith("test_")}
+    if not wanted or not wanted.isdisjoint(EVERYTHING):
+        return [name for name in tests if wanted]
+    reaching = _reaching(wanted)
+    return [
+        name for name, path in tests.items() if name in OF_ALL or not reaching.isdisjoint((path, *_conftests(path)))
+    ]
 
 
 @functools.cache
@@ -84,12 +87,17 @@ def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def _reaches(test: Path, files: set[str]) -> bool:
-    reached = reach(test)
-    if any(_name(path) in files for path in reached):
-        return True
-    others = {file for file in files if not file.endswith(".py") or not (ROOT / file).exists()}
-    return any(_beside(others, path) or _named(others, path) for path in reached)
+def _reaching(wanted: set[str]) -> set[Path]:
+    """The modules that reach one of these files, themselves among them."""
+    others = {name for name in wanted if not name.endswith(".py") or not (ROOT / name).exists()}
+    is_one = {path: _name(path) in wanted or _beside(others, path) or _named(others, path) for path in files()}
+    pending = [path for path in files() if any(is_one[each] for each in (path, *packages(path)))]
+    found = set(pending)
+    while pending:
+        new = reached_by().get(pending.pop(), frozenset()) - found
+        found |= new
+        pending += new
+    return found
 
 
 def _beside(files: set[str], path: Path) -> bool:
@@ -120,22 +128,15 @@ def modules() -> dict[str, Path]:
 
 
 @functools.cache
-def reach(path: Path) -> frozenset[Path]:
-    """The files that a file imports or names, and those that these do; itself too."""
-    seen: set[Path] = set()
-    around: set[Path] = set()
-    pending = [path, *_conftests(path)]
-    while pending:
-        file = pending.pop()
-        if file in seen:
-            continue
-        seen.add(file)
-        pending += uses(file)
+def reached_by() -> dict[Path, set[Path]]:
+    """For each file, those that import it or name it."""
+    found: dict[Path, set[Path]] = {}
+    for path in files():
         # A package around what is imported runs, but what it would import for others, when they ask, it does not.
-        for package in packages(file) - around:
-            around.add(package)
-            pending += at_once(package)
-    return frozenset(seen | around)
+        for other in uses(path).union(*map(at_once, packages(path))):
+            found.setdefault(other, set()).add(path)
+    keep([*files()])
+    return found
 
 
 def _conftests(test: Path) -> Iterator[Path]:

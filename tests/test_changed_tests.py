@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from scripts import import_graph
 from scripts.changed_tests import selected
-from scripts.import_graph import ROOT
+from scripts.import_graph import ROOT, looked_through
 
 
 @pytest.mark.parametrize(
@@ -49,3 +52,21 @@ def test_what_every_test_stands_on_selects_all() -> None:
 
 def test_nothing_selects_nothing() -> None:
     assert selected(set()) == []
+
+
+def test_what_is_kept_is_what_a_file_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that has changed since is looked through again, and so is all where the kept ones are damaged."""
+    path = ROOT / "scripts" / "import_graph.py"
+    monkeypatch.setattr(import_graph, "KEPT", tmp_path / "imports.json")
+    text = path.read_bytes()
+    import_graph.keep([path])
+    import_graph.kept.cache_clear()
+    try:
+        kept = import_graph.kept()
+        assert kept == {import_graph.key_of(path, text): looked_through(path, text)}
+        assert import_graph.key_of(path, text + b"import os\n") not in kept
+        import_graph.kept.cache_clear()
+        (tmp_path / "imports.json").write_text('{"cut')
+        assert import_graph.kept() == {}
+    finally:
+        import_graph.kept.cache_clear()
