@@ -8,8 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests import compiled_code
-from tests.forks import as_ever, forking
+from tests.forks import ONE_CORE, as_ever, forking
 
+# Two workers have two cores: threads that wait for others spin, and take the core of the other worker, so that a fit
+# of a network takes twice the processor time.  Before numpy and torch are imported, here and in all that tests start.
+os.environ.update(ONE_CORE)
 # Compiling this package anew costs each process 0.2 s.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -38,14 +38,19 @@ LAUNCHERS = ("qvr_core.runs.client.launch", "torch.distributed.run")
 COMMANDS = "commands"
 EDITORS = "qvr_lsp.server"
 """The language server, whose forks come from a process of their own."""
-SCRIPTS = ("tests.runs.fit.step_of_a_team", "tests.runs.fit.killed_chains", "tests.script")
+SCRIPTS = (
+    *("tests.runs.fit.step_of_a_team", "tests.runs.fit.killed_chains", "tests.runs.fit.on_a_device"),
+    "tests.script",
+)
 READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH", "MPL")
 """How the names begin of what an interpreter, or a library as it is imported, reads from the environment."""
 GIVEN_ANEW = ("PYTHONUNBUFFERED", "PYTHONSAFEPATH", "OMP_NUM_THREADS", "TORCHINDUCTOR_CACHE_DIR")
 """But for these, which a fork heeds: torch sets its cache in the process of the tests, where it has compiled once."""
 READ_LATER = ("TORCHELASTIC_", "TORCH_NCCL_")
 """And these, which nothing reads before it forms a team."""
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "_RJEM_MALLOC_CONF": "background_thread:false"}
+ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""What torch and numpy read before they start threads."""
+ONE_THREAD = {**ONE_CORE, "_RJEM_MALLOC_CONF": "background_thread:false"}
 """OpenBLAS and polars' allocator start threads when they are loaded, and a process with threads should not fork."""
 PR_SET_CHILD_SUBREAPER = 36
 ARGUMENTS = tuple(inspect.signature(subprocess.Popen._execute_child).parameters)[1:]  # pyright: ignore

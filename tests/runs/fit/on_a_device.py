@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -131,6 +132,7 @@ def blamed() -> dict[str, Any]:
 
 
 def main() -> None:
+    warnings.simplefilter("ignore")
     registered()
     print(json.dumps({"blame": blamed()}), flush=True)
     for name, case in json.load(sys.stdin).items():

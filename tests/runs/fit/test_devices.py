@@ -95,7 +95,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         if name in cases
     }
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.runs.fit.on_a_device"], input=json.dumps(asked),
+        [sys.executable, "-m", "tests.runs.fit.on_a_device"], input=json.dumps(asked),
         capture_output=True, text=True, check=False, timeout=HANG, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
