@@ -41,26 +41,41 @@ def evaluation(value: Array) -> Callable[[Numbers], Numbers]:
         if node.number not in needed:
             needed.add(node.number)
             left.extend(node.args)
-    first: dict[int, Numbers] = {}
+    slots = {number: slot for slot, number in enumerate(sorted(needed))}
+    first: list[Any] = [None] * len(slots)
     places: list[int] = []
-    work: list[tuple[int, Array, list[int]]] = []
-    for number in sorted(needed):
+    work: list[tuple[int, Callable[..., Numbers] | None, list[int], Array]] = []
+    for number, slot in slots.items():
         node = value.graph.nodes[number]
         if node.op == "constant":
-            first[number] = node.data
+            first[slot] = node.data
         elif node.op == "position":
-            places.append(number)
+            places.append(slot)
         else:
-            work.append((number, node, [arg.number for arg in node.args]))
+            work.append((slot, _direct(node), [slots[arg.number] for arg in node.args], node))
 
     def at(position: Numbers) -> Numbers:
-        found = first | dict.fromkeys(places, position)
+        found = [*first]
+        for slot in places:
+            found[slot] = position
         with np.errstate(all="ignore"):
-            for number, node, args in work:
-                found[number] = _OPERATIONS[node.op]([found[arg] for arg in args], node.params, node.shape)
-        return found[value.number]
+            for slot, function, args, node in work:
+                if function is None:
+                    found[slot] = _OPERATIONS[node.op]([found[arg] for arg in args], node.params, node.shape)
+                elif len(args) == 2:
+                    found[slot] = function(found[args[0]], found[args[1]])
+                else:
+                    found[slot] = function(*[found[arg] for arg in args])
+        return found[-1]
 
     return at
+
+
+def _direct(node: Array) -> Callable[..., Numbers] | None:
+    """The function of numpy that a node is, where nothing has to be seen to before it is called."""
+    if node.op in _SUMS:
+        return None if any(arg.kind == "truth" for arg in node.args) else _SUMS[node.op]
+    return _FUNCTIONS.get(node.op)
 
 
 def evaluate(op: str, args: Sequence[Any], params: tuple[Any, ...], shape: Shape) -> Any:
@@ -76,11 +91,18 @@ def _pow(x: Numbers, y: Numbers) -> Numbers:
 Evaluated = Callable[[Sequence[Any], tuple[Any, ...], Shape], Any]
 
 
-def _pointwise(name: str) -> Evaluated:
+def _function(name: str) -> Callable[..., Numbers]:
     """A function of `special`, or of numpy, by the name that a record gives."""
     own = name.removeprefix("special.")
-    function = getattr(np if own == name else special, own)
+    return getattr(np if own == name else special, own)
+
+
+def _pointwise(function: Callable[..., Numbers]) -> Evaluated:
     return lambda args, params, shape: function(*args)
+
+
+_FUNCTIONS = {name: _function(node.numpy) for name, node in NODES.items() if node.numpy}
+_SUMS: dict[str, Callable[..., Numbers]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 
 def _number(x: Numbers) -> Numbers:
@@ -258,7 +280,7 @@ def _slice(x: Numbers, params: tuple[Any, ...]) -> Numbers:
 
 
 _OPERATIONS: dict[str, Evaluated] = {
-    **{name: _pointwise(node.numpy) for name, node in NODES.items() if node.numpy},
+    **{name: _pointwise(function) for name, function in _FUNCTIONS.items()},
     "real": lambda a, p, s: a[0].astype(np.float64),
     "whole": lambda a, p, s: a[0].astype(np.int64),
     "truth": lambda a, p, s: a[0] != 0,

@@ -130,18 +130,23 @@ class Explicit:
     slope: Slope
 
     def stages(self, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
-        width, time = part * length, start + here.done * length
-        slopes, new = [here.k], here.z
-        for node, weights in zip(NODES[1:], STAGES[1:], strict=True):
-            new = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
-            slopes.append(self.slope(time + node * width, new))
-        return slopes, new
+        return explicit_stages(self.slope, here, start, length, part)
 
     def tried(self, here: Here, start: Tensor, length: Tensor, control: Control) -> Trial:
         whole, part = no_further(here, length)
         slopes, new = self.stages(here, start, length, part)
         error = error_of(ERROR, slopes, part * length, here.z, new, control)
         return Trial(part, slopes, new, error <= 1.0, whole, next_factor(error, 5))
+
+
+def explicit_stages(slope: Slope, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
+    """The slopes of all stages of a step that is a part of the interval, and the new state."""
+    width, time = part * length, start + here.done * length
+    slopes, new = [here.k], here.z
+    for node, weights in zip(NODES[1:], STAGES[1:], strict=True):
+        new = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
+        slopes.append(slope(time + node * width, new))
+    return slopes, new
 
 
 def no_further(here: Here, length: Tensor) -> tuple[Tensor, Tensor]:

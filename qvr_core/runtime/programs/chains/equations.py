@@ -12,10 +12,11 @@ from typing import Any
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.graph import current
 from qvr_core.arrays.listing import in_graph
-from qvr_core.runtime.programs.chains import adaptive, implicit, sensitivities
-from qvr_core.runtime.programs.chains.adaptive import Control, Explicit
+from qvr_core.runtime.programs.chains import adaptive, sensitivities
+from qvr_core.runtime.programs.chains.adaptive import Control
 from qvr_core.runtime.programs.chains.recurrences import recurrence
 from qvr_core.runtime.programs.chains.times import Times
+from qvr_core.runtime.programs.chains.written_trials import method_of
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.indexed import Evaluate
 from qvr_core.runtime.values.cells import Cell, with_rows
@@ -111,7 +112,7 @@ def _adaptive(
 
     graph = current()
     if graph is None:
-        made = implicit.of_numbers(rate, arguments, whole) if stiff else Explicit(lambda t, z: [rate(t, z[0])])
+        made = method_of(rate, arguments, whole, control, stiff=stiff)
         found = adaptive.solved(made, whole, begin, at, control)
     else:
         first, begins, times, *known = (in_graph(one, graph) for one in (whole, begin, at, *arguments))

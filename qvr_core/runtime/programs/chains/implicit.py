@@ -13,15 +13,13 @@ convection-diffusion-reaction equations, Applied Numerical Mathematics 44 (2003)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from qvr_core.arrays import operations as g
-from qvr_core.arrays.engine import Tensor, arrays, new_graph
-from qvr_core.arrays.evaluate import evaluation
-from qvr_core.arrays.graph import Array, recording_into
-from qvr_core.arrays.listing import in_graph
+from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.graph import Array
 from qvr_core.runtime.programs.chains.adaptive import (
     Control,
     Here,
@@ -36,7 +34,7 @@ from qvr_core.runtime.programs.chains.adaptive import (
     norm,
     scale_of,
 )
-from qvr_core.runtime.programs.chains.partial_derivatives import elements, slopes_of
+from qvr_core.runtime.programs.chains.partial_derivatives import slopes_of
 
 GAMMA = 1 / 4
 NODES = (1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0)
@@ -78,108 +76,68 @@ class Jacobian(Protocol):
 
 @dataclass(slots=True)
 class Implicit:
-    """The method; `settled` are of each stage of the last step the slope before its last iteration and its map."""
+    """Trials of the method; `settled` are of each stage of the last one the slope before its last iteration and its
+    map."""
 
     slope: Slope
     jacobian: Jacobian
     settled: list[tuple[Parts, Linear]] = field(default_factory=list["tuple[Parts, Linear]"])
 
-    def stages(self, here: Here, start: Tensor, length: Tensor, part: Tensor) -> tuple[list[Parts], Parts]:
-        # but for the last one the iterations have no derivative: they are those of the trial
-        near = [before for before, _ in self.settled]
-        slopes, new, _ = self._solved(here, start, length, part, near=near)
-        return slopes, new
-
     def tried(self, here: Here, start: Tensor, length: Tensor, control: Control) -> Trial:
+        """A step, no further than the end of the interval."""
         whole, part = no_further(here, length)
-        slopes, new, off = self._solved(here, start, length, part, control=control)
-        error = error_of(ERROR, slopes, part * length, here.z, new, control)
-        settled = off <= SETTLED
-        factor = arrays.where(settled, next_factor(error, 4), like(error, SHORTER))
-        return Trial(part, slopes, new, settled & (error <= 1.0), whole, factor)
-
-    def _solved(
-        self,
-        here: Here,
-        start: Tensor,
-        length: Tensor,
-        part: Tensor,
-        *,
-        control: Control | None = None,
-        near: Sequence[Parts] | None = None,
-    ) -> tuple[list[Parts], Parts, Tensor]:
-        """The slopes, the new state, and by how many tolerances the last iterations moved at most; with `near` only
-        these, from there on (where the step is none, from the stage before)."""
         width, time = part * length, start + here.done * length
         slopes, new, off = [here.k], here.z, like(width, 0.0)
         del self.settled[:]
-        for stage, (node, weights) in enumerate(zip(NODES, STAGES, strict=True)):
+        for node, weights in zip(NODES, STAGES, strict=True):
             base = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
             when, reach = time + node * width, GAMMA * width
             found = [one.detach() for one in slopes[-1]]
-            if near is not None:
-                found = [arrays.where(part > 0.0, one, other) for one, other in zip(near[stage], found, strict=True)]
-            else:
-                with arrays.no_grad():
-                    for _ in range(ITERATIONS - 1):
-                        found, _ = self._iterated(found, when, base, reach)
+            for _ in range(ITERATIONS - 1):
+                found, _ = self._iterated(found, when, base, reach)
             before = [one.detach() for one in found]
             found, linear = self._iterated(before, when, base, reach)
             self.settled.append((before, linear))
             slopes.append(found)
-            new = [one + reach * slope for one, slope in zip(base, found, strict=True)]
-            if control is not None:
-                moved = [reach * (one - old) for one, old in zip(found, before, strict=True)]
-                allowed = [scale_of(control, old, one) for old, one in zip(here.z, new, strict=True)]
-                off = arrays.maximum(off, norm(moved, allowed))
-        return slopes, new, off
+            new = _state(base, reach, found)
+            # by how many tolerances the last iterations moved at most
+            moved = [reach * (one - old) for one, old in zip(found, before, strict=True)]
+            allowed = [scale_of(control, old, one) for old, one in zip(here.z, new, strict=True)]
+            off = arrays.maximum(off, norm(moved, allowed))
+        error = error_of(ERROR, slopes, width, here.z, new, control)
+        settled = off <= SETTLED
+        factor = arrays.where(settled, next_factor(error, 4), like(error, SHORTER))
+        return Trial(part, slopes, new, settled & (error <= 1.0), whole, factor)
 
     def _iterated(self, found: Parts, when: Tensor, base: Parts, reach: Tensor) -> tuple[Parts, Linear]:
         """Newton's method once on k − f(t, base + γ h k)."""
-        state = [one + reach * slope for one, slope in zip(base, found, strict=True)]
-        slope, linear = self.jacobian(when, state, reach)
-        by = linear.undone([one - other for one, other in zip(found, slope, strict=True)])
-        return [one - move for one, move in zip(found, by, strict=True)], linear
+        return _moved(found, *self.jacobian(when, _state(base, reach, found), reach))
 
 
-@dataclass(frozen=True, slots=True)
-class Inverse:
-    """Of states (B, n) as they are: the matrices (B, n, n)."""
-
-    matrix: Tensor
-
-    def undone(self, right: Parts) -> Parts:
-        return [(self.matrix @ right[0].unsqueeze(-1)).squeeze(-1)]
+def _moved(found: Parts, slope: Parts, linear: Linear) -> tuple[Parts, Linear]:
+    by = linear.undone([one - other for one, other in zip(found, slope, strict=True)])
+    return [one - move for one, move in zip(found, by, strict=True)], linear
 
 
-def of_numbers(rate: Callable[..., Tensor], arguments: Sequence[Tensor], initial: Tensor) -> Implicit:
-    """The method on the engine's arrays.
+def implicit_stages(
+    slope: Slope, settled: Sequence[tuple[Parts, Linear]], here: Here, start: Tensor, length: Tensor, part: Tensor
+) -> tuple[list[Parts], Parts]:
+    """The slopes of all stages, and the new state, with the derivatives of the last iteration of a trial (where no step
+    is made, from the stage before)."""
+    width, time = part * length, start + here.done * length
+    slopes, new = [here.k], here.z
+    for node, weights, (near, linear) in zip(NODES, STAGES, settled, strict=True):
+        base = [z + width * combined(weights, slopes, at) for at, z in enumerate(here.z)]
+        when, reach = time + node * width, GAMMA * width
+        before = [arrays.where(part > 0.0, one, other.detach()) for one, other in zip(near, slopes[-1], strict=True)]
+        found, _ = _moved(before, slope(when, _state(base, reach, before)), linear)
+        slopes.append(found)
+        new = _state(base, reach, found)
+    return slopes, new
 
-    f and the inverse are written down once, in a graph, and evaluated at each place; where derivatives are wanted f is
-    the engine's own.
-    """
-    rows, size = initial.shape
-    graph = new_graph()
-    place: Any = graph.position(rows * (2 + size))
-    with recording_into(graph):
-        when, shorter = (g.reshape(g.cut(place, 0, rows * at, rows * (at + 1)), (rows, 1)) for at in range(2))
-        state = g.reshape(g.cut(place, 0, rows * 2, rows * (2 + size)), (rows, size))
-        # nodes of their own: a reshape of one of them would be one of the whole position
-        read = [g.pointwise("stop", each) for each in elements(state)]
-        given = [in_graph(one.detach(), graph) for one in arguments]
-        found = elements(rate(_any(when), _any(g.cat(read, 1)), given))
-        matrix, _ = g.inverse(undoing(found, read, shorter))
-        whole = g.cat([*found, g.reshape(matrix, (rows, size * size))], 1)
-    numbers_at = evaluation(whole)
 
-    def both(time: Tensor, state: Parts, reach: Tensor) -> tuple[Parts, Linear]:
-        here = [each.detach().expand(rows, 1).reshape(-1) for each in (time, reach)]
-        flat = arrays.cat([*here, state[0].detach().reshape(-1)])
-        made = arrays.as_tensor(numbers_at(in_graph(flat, graph).data)).to(initial)
-        slope = [rate(time, state[0])] if arrays.is_grad_enabled() else [made[:, :size]]
-        return slope, Inverse(made[:, size:].reshape(rows, size, size))
-
-    return Implicit(lambda when, state: [rate(when, state[0])], both)
+def _state(base: Parts, reach: Tensor, slopes: Parts) -> Parts:
+    return [one + reach * slope for one, slope in zip(base, slopes, strict=True)]
 
 
 def undoing(found: Sequence[Array], read: Sequence[Array], reach: Array) -> Array:
