@@ -80,11 +80,21 @@ def spread(family: RuntimeFamily, given: list[float]) -> np.ndarray[Any, Any]:
     return np.sort(family.draw((DRAWS,), generator, *(torch.tensor(one) for one in given)).numpy())
 
 
-def mass(family: RuntimeFamily, given: list[float], low: float, high: float, breaks: list[float]) -> float:
-    """The integral of the density from one number to another, in pieces that end at `breaks`."""
+def masses_between(
+    family: RuntimeFamily, given: list[float], low: float, high: float, breaks: list[float]
+) -> list[tuple[float, float]]:
+    """The integrals of the density from one number to another, in pieces: where each ends, and what it is."""
     ends = [low, *sorted(at for at in breaks if low < at < high), high]
     pdf = density(family, given)
-    return sum(scipy.integrate.quad(pdf, *piece, epsabs=1e-11, epsrel=1e-11, limit=400)[0] for piece in pairwise(ends))
+    return [
+        (piece[1], scipy.integrate.quad(pdf, *piece, epsabs=1e-11, epsrel=1e-11, limit=400)[0])
+        for piece in pairwise(ends)
+    ]
+
+
+def mass(family: RuntimeFamily, given: list[float], low: float, high: float, breaks: list[float]) -> float:
+    """The integral of the density from one number to another, in pieces that end at `breaks`."""
+    return sum(one for _, one in masses_between(family, given, low, high, breaks))
 
 
 @pytest.mark.parametrize("turn", range(3))
@@ -127,9 +137,10 @@ def test_tails_are_integrals_of_the_density(name: str) -> None:
         draws = spread(family, given)
         marks = list(np.quantile(draws, [0.001, 0.05, 0.3, 0.6, 0.9, 0.999]))
         parameters = [torch.tensor(one) for one in given]
+        pieces = masses_between(family, given, -np.inf if low is None else low, np.inf, [*marks, given[0]])
         for at in marks:
-            left = mass(family, given, -np.inf if low is None else low, at, [*marks, given[0]])
-            right = mass(family, given, at, np.inf, [*marks, given[0]])
+            left = sum(one for end, one in pieces if end <= at)
+            right = sum(one for end, one in pieces if end > at)
             assert float(family.log_cdf(torch.tensor(at), *parameters).exp()) == pytest.approx(left, abs=1e-8)
             assert float(family.log_survival(torch.tensor(at), *parameters).exp()) == pytest.approx(right, abs=1e-8)
 
