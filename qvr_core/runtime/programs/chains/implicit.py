@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from qvr_core.arrays import operations as g
 from qvr_core.arrays.engine import Tensor, arrays
@@ -152,8 +152,3 @@ def undoing(found: Sequence[Array], read: Sequence[Array], reach: Array) -> Arra
             entry = own if slope is None else g.pointwise("sub", own, g.pointwise("mul", reach, slope))
             entries.append(g.expand(entry, (rows, 1)))
     return g.reshape(g.cat(entries, 1), (rows, size, size))
-
-
-def _any(value: Any) -> Any:
-    """An array of a graph where the same text is for tensors."""
-    return value
