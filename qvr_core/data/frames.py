@@ -106,7 +106,8 @@ def holds_numbers(value: Any) -> bool:
 def supplied(needs: Sequence[Need], data: Any) -> tuple[dict[str, KnownSet], Mapping[str, Any]]:
     """The open sets that data tell, and a value for every name that they give.  Raises `DataProblem`."""
     sources = of_python(data)
-    given = [need for need in needs if need.axes is not None and _holds(sources, need)]
+    layout = Layout(needs, sources)
+    given = [need for need in layout.needs if layout.gives(need)]
     found = known_sets(given, sources)
     # a run casts to its own precision, and chains have the double one
     typed = typed_tensors(given, sources, dtype=arrays.float64)
@@ -120,9 +121,3 @@ def supplied(needs: Sequence[Need], data: Any) -> tuple[dict[str, KnownSet], Map
         return found, {**plain, **typed}
     rest = {name: value for name, value in data.items() if not is_frame(value)}
     return found, {**rest, **typed}
-
-
-def _holds(sources: Sources, need: Need) -> bool:
-    """Whether the data give a name: what they do not may come with an observation."""
-    layout = Layout([need], sources)
-    return need.name in sources.named or layout.columns_in(need, layout.source(layout.key(need))) is not None

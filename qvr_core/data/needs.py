@@ -86,7 +86,9 @@ class Need:
     drawn: str = ""
     """The family that an observed step draws from."""
     counted: str = ""
-    """The data name that says how many elements each sequence of an observed step has."""
+    """The data name that says how many elements each sequence of ragged data, or of an observed step, has."""
+    counts: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
+    """Of lengths: the names whose sequences they count, with the sets that these run over."""
 
     @property
     def endless(self) -> bool:
@@ -166,6 +168,10 @@ def needs_of(program: Program) -> Needs:
             written, size = groups[item.name]
             need = replace(need, kind="finite", size=size, written=written, labels=labels.get(written))
         data.append(need)
+    ragged = [need for need in (*observed, *data) if need.counted and need.axes]
+    for at, need in enumerate(data):
+        counts = tuple((one.name, one.axes or ()) for one in ragged if one.counted == need.name)
+        data[at] = replace(need, counts=counts) if counts else need
     return Needs(program.name, tuple(inputs), observed, tuple(data), computed)
 
 
@@ -201,7 +207,7 @@ def _as_declared(need: Need, item: DataName | None) -> Need:
         need,
         kind=kind,
         origin=item.origin,
-        written=data_text(item.type, item.numbers),
+        written=data_text(item.type, item.numbers, item.lengths),
         size=found.size or need.size,
         width=max(found.width, need.width),
         sequence=found.sequence,
@@ -213,6 +219,8 @@ def _as_declared(need: Need, item: DataName | None) -> Need:
         element=_element(space),
         constraint=space.kind if isinstance(space, Constrained) else "",
         aligned=item.aligned,
+        missing=need.missing or ("lengths" if item.lengths else ""),
+        counted=need.counted or item.lengths,
     )
 
 

@@ -18,6 +18,7 @@ _ENDS = ("lowest", "highest")
 def purposes_of(program: Program) -> dict[str, tuple[str, str]]:
     """What the data names that stand in options are for."""
     found = {program.lengths.name: ("lengths", "")} if isinstance(program.lengths, Data) else {}
+    found |= {item.lengths: ("lengths", item.name) for item in program.data if item.lengths}
     for site in sites(program.steps, ObserveModel):
         named = [(key, getattr(site, key)) for key in ("at", "mask", "weight", "via", "lengths")]
         for key, value in (*named, *site.limits):
@@ -44,6 +45,10 @@ def purposes_of(program: Program) -> dict[str, tuple[str, str]]:
 def most_elements(program: Program) -> dict[str, float]:
     """How many elements the chains may have whose lengths a data name says; the fewest where it says those of two."""
     found: dict[str, float] = {}
+    for item in program.data:
+        size = item.over[-1].size if item.lengths and item.over else None
+        if isinstance(size, int):
+            found[item.lengths] = min(float(size), found.get(item.lengths, math.inf))
     for site in sites(program.steps, SampleModel, ObserveModel, PredictModel, MarginalizeModel):
         indices = site.indices or (site.chain.indices if site.chain is not None else ())
         size = getattr(indices[-1].space, "size", None) if indices else None

@@ -45,7 +45,7 @@ def _undeclared(snapshot: Snapshot, statement: Statement) -> Iterator[tuple[Data
     for item in program.data:
         place = None if item.declared or not _said(item) else snapshot.find(item.origin)
         if place is not None:
-            text = data_text(item.type, item.numbers)
+            text = data_text(item.type, item.numbers, item.lengths)
             yield item, text, place, _line(start, f"data {item.name} : {text}")
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 import torch
+from scipy.stats import norm
 
 from qvr_core.analysis import analyse
 from qvr_core.data.problems import DataProblem
+from qvr_core.dsl import loads
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.config import RunConfig
 from qvr_core.runs.record.data_checks import check_data
@@ -89,3 +92,48 @@ def test_a_label_that_another_file_lacks_names_that_file(tmp_path: Path) -> None
     ) as told:
         prepared(tmp_path, "Subject,n\nann,2\n")
     assert "add the element there" in str(told.value)
+
+
+LONG = """
+object Subject : FinSet _
+object Visit : FinSet _
+program p : One -> Real 1
+    data n : Subject -> Nat
+    data x, y : Subject * Visit [lengths=n]
+    sample m <- Normal(0.0, 1.0)
+    observe y[g : Subject, t : Visit] <- Normal(m * x[g, t], 1.0)
+    return m
+"""
+
+
+def of_one_table(folder: Path, table: str) -> Prepared:
+    (folder / "long.csv").write_text(table)
+    return prepare(make_job(folder, LONG, algorithm="nuts", data="csv:long.csv"), analyse(LONG))
+
+
+def test_a_long_table_tells_the_lengths(tmp_path: Path) -> None:
+    run = of_one_table(
+        tmp_path, "Subject,Visit,x,y\nann,0,1.0,1.5\nann,1,2.0,2.5\nbob,0,0.0,0.5\ncat,2,1,1\ncat,0,1,1\ncat,1,1,1\n"
+    )
+    _, values = run.train.batch(torch.zeros(1, dtype=torch.int64))
+    assert values["n"].tolist() == [2, 1, 3]
+    gone: list[list[bool]] = torch.isnan(values["x"]).tolist()  # pyright: ignore[reportUnknownMemberType]
+    assert gone == [[False, False, True], [False, True, True], [False, False, False]]
+
+
+def test_a_visit_that_lacks_before_the_last_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataProblem, match="there is no value for Subject ann, Visit 1, and `n` is 3 there"):
+        of_one_table(tmp_path, "Subject,Visit,x,y\nann,0,1,1\nann,2,2,2\nbob,0,0,0\nbob,1,0,0\n")
+
+
+def test_a_column_of_lengths_comes_first(tmp_path: Path) -> None:
+    with pytest.raises(DataProblem, match="there is no value for Subject bob, Visit 1, and `n` is 2 there"):
+        of_one_table(tmp_path, "Subject,Visit,x,y,n\nann,0,1,1,2\nann,1,2,2,2\nbob,0,0,0,2\n")
+
+
+def test_a_table_in_python_tells_the_lengths() -> None:
+    frame = pl.DataFrame({"Subject": ["a", "a", "b"], "Visit": [0, 1, 0], "x": [1.0, 1.0, 2.0], "y": [0.5, 1.5, 1.0]})
+    model = loads(LONG, data=frame).morphism
+    found = model.log_joint(None, {"m": torch.tensor(0.5, dtype=torch.float64)}).sum().item()
+    terms = [(0.5, 0.0), (0.5, 0.5), (1.5, 0.5), (1.0, 1.0)]
+    assert found == pytest.approx(sum(norm.logpdf(y, mean) for y, mean in terms), rel=1e-9)

@@ -34,9 +34,11 @@ ROUNDING = 1e-4
 
 def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
     """The numbers of a need.  Raises `DataProblem`."""
+    axes = [sets.of(axis, need) for axis in need.axes or ()]
+    if rows := layout.long_tables_of(need):
+        return _ends(need, rows, layout, sets, [axis.size for axis in axes])
     source = layout.source_of(need)
     columns = layout.columns(need)
-    axes = [sets.of(axis, need) for axis in need.axes or ()]
     values = sets.of(need.values, need) if need.values is not None else None
     if values is not None and values.labels is None:
         # positions count as the file that holds them does
@@ -48,6 +50,22 @@ def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
         filled = _from_table(need, columns, source, axes, read, layout)
     _check_simplex(filled, source.path)
     return filled
+
+
+# ---------------------------------------------------------------- lengths that a long table tells
+
+
+def _ends(need: Need, rows: Sequence[Need], layout: Layout, sets: Sets, shape: Sequence[int]) -> Filled:
+    """How many elements each sequence has: one more than the last place that a row is about."""
+    flat: list[Number | None] = [0] * prod(shape)
+    for one in rows:
+        source = layout.source_of(one)
+        axes = [sets.of(axis, one) for axis in one.axes or ()]
+        assert isinstance(source, Table)
+        for offset in _offsets(one, source, axes, layout):
+            sequence, place = divmod(offset, axes[-1].size)
+            flat[sequence] = max(flat[sequence] or 0, place + 1)
+    return Filled(need, tuple(shape), flat)
 
 
 # ---------------------------------------------------------------- tables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from qvr_core.data.column_names import nearest, plainly, renaming
@@ -92,6 +92,30 @@ class Layout:
             return Columns(tuple(f"{column}_{at}" for at in range(need.element[0])), "element")
         last = need.axes[-1] if need.axes and len(need.axes) > 1 else None
         return None if last is None else self._wide(column, last, names)
+
+    def gives(self, need: Need) -> bool:
+        """Whether the data give a name: by a file or a column of its own, or by the rows that it counts."""
+        if need.name in self.sources.named or self.columns_in(need, self.source(self.key(need))) is not None:
+            return True
+        return bool(self.long_tables_of(need))
+
+    def long_tables_of(self, need: Need) -> list[Need]:
+        """The ragged names whose rows tell these lengths, where no column does."""
+        if not need.counts or need.name in self.sources.named:
+            return []
+        if self.columns_in(need, self.source(self.key(need))) is not None:
+            return []
+        found = [replace(need, name=name, axes=axes, purpose=None, counts=()) for name, axes in need.counts]
+        return [one for one in found if self._is_long(one)]
+
+    def _is_long(self, need: Need) -> bool:
+        """Whether each row of a name's table is about one element, whose place columns tell."""
+        key = self.key(need)
+        source = self.source(key)
+        found = self.columns_in(need, source)
+        if not isinstance(source, Table) or (found is not None and found.spread == "axis"):
+            return False
+        return all(axis.name is not None and self.index_column(key, axis.name) for axis in need.axes or ())
 
     def _wide(self, column: str, last: Axis, names: Sequence[str]) -> Columns | None:
         """Columns for the elements of the last axis: called like its labels, or by name and label or number."""

@@ -306,7 +306,7 @@ def unobserved_offered(snapshot: Snapshot, place: Context) -> Items:
     observed = {site.name for site in sites(program.steps, ObserveModel)}
     for at, item in enumerate(program.data):
         if item.declared and item.name not in observed:
-            text = data_text(item.type, item.numbers)
+            text = data_text(item.type, item.numbers, item.lengths)
             order = (2 * _seldom_observed(program, item) + (item.name in read)) * len(program.data) - at
             yield Completion(item.name, "data", text, rank=BEST, order=order)
 

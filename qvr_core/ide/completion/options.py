@@ -184,7 +184,7 @@ def _columns_for(snapshot: Snapshot, place: Context, key: str) -> Items:
         if item.name in observed:
             continue
         fits = item.numbers == wanted and not isinstance(item.type.space, Finite if not truths else ())
-        text = data_text(item.type, item.numbers) if item.declared else "data, supplied at run time"
+        text = data_text(item.type, item.numbers, item.lengths) if item.declared else "data, supplied at run time"
         yield Completion(item.name, "data", text, rank=BEST if fits or not item.declared else OTHER)
     for column, file in place.columns.items():
         yield Completion(column, "data", f"a column of {file}", rank=GOOD)

@@ -150,7 +150,7 @@ def data_told(users: Sequence[Program], name: str, comment: Comment | str = "") 
     observed = any(site.name == name for program in users for site in sites(program.steps, ObserveModel))
     role = "Data, observed" if observed else "Data, given"
     declared = (item for program in users for item in program.data if item.name == name and item.declared)
-    written = next((data_text(item.type, item.numbers) for item in declared), "")
+    written = next((data_text(item.type, item.numbers, item.lengths) for item in declared), "")
     return prose(
         Code(f"data {name} : {written}" if written else name),
         comment,

@@ -125,8 +125,7 @@ class NewRows:
         return layout.source(layout.key(need))
 
     def _held(self, need: Need) -> bool:
-        layout = Layout([need], self.sources)
-        return need.name in self.sources.named or layout.columns_in(need, self._source(need)) is not None
+        return Layout(self.wanted.all, self.sources).gives(need)
 
     def _filled(self, need: Need) -> bool:
         """Whether they hold any value of a need: a column without one is as good as none."""

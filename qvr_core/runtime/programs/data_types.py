@@ -29,7 +29,7 @@ class DeclaredData:
         """`missing` says whether values may be missing; None where they could not be observed either."""
         self.name = item.name
         self.missing = missing
-        self.written = data_text(item.type, item.numbers)
+        self.written = data_text(item.type, item.numbers, item.lengths)
         space = item.type.space
         element = space.item if isinstance(space, Seq) else space
         self.sequence = isinstance(space, Seq)

@@ -79,7 +79,9 @@ class HiddenChain:
             self.start_family = runtime_family(chain.start, parts)
             self.start = Arguments(chain.start, self.start_family, model.site, self.where, parts)
         lengths = model.site.lengths
-        self.lengths = None if lengths is None else Lengths(lengths, chain.indices, self.where, parts)
+        self.lengths = (
+            None if lengths is None else Lengths(lengths, [index.space for index in chain.indices], self.where, parts)
+        )
         self.lets = lets
         found = list(zip(model.body, model.reads, strict=True))
         self.observes = [

@@ -89,7 +89,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         self.data: Mapping[str, Any] = builder.data
         self.declared = declared_data(program)
         self.places: dict[str | None, str] = {}
-        made = _Parts(builder)
+        made = self.inner = _Parts(builder)
         self.predicted = predicted(program)
         self.steps = make_steps(program.steps, program.name, made, self.predicted)
         self.groups = interleaved(program, self.steps, made)

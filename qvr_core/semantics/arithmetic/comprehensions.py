@@ -13,6 +13,7 @@ from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data, with_axes
 from qvr_core.semantics.arithmetic.elementwise import Check, elementwise
 from qvr_core.semantics.arithmetic.indices import length, running
+from qvr_core.semantics.arithmetic.ragged_sums import there
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Running, StepContext
@@ -43,29 +44,35 @@ def check_comprehension(expr: Comprehension, ctx: StepContext, check: Check) -> 
         ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.function.span, fixes=fixes)
     before = ctx.conditions, ctx.reducing
     with running(expr.binders, {}, ctx) as indices:
-        ctx.conditions = before[0] if expr.condition is None else (*before[0], expr.condition)
+        conditions = there(expr, indices, ctx)
+        ctx.conditions = (*before[0], *conditions)
         ctx.reducing = before[1].union(one.name for one in indices)
         try:
-            return _reduced(expr, indices, ctx, check)
+            return _reduced(expr, conditions, indices, ctx, check)
         finally:
             ctx.conditions, ctx.reducing = before
 
 
-def _reduced(expr: Comprehension, indices: Sequence[Running], ctx: StepContext, check: Check) -> Expr:
+def _reduced(
+    expr: Comprehension, conditions: Sequence[Arith], indices: Sequence[Running], ctx: StepContext, check: Check
+) -> Expr:
     origin = ctx.scope.origin(expr.span)
     where = ctx.scope.origin(expr.function.span)
     over = [one.axis for one in indices]
-    scattered = _scattered(expr, indices, origin, ctx, check)
+    scattered = _scattered(expr, conditions, indices, origin, ctx, check)
     if scattered is not None:
         return scattered
-    if expr.function.text == "sum" and expr.condition is None:
+    if expr.function.text == "sum" and not conditions:
         factors = [check(tree, ctx) for tree in _factors(expr.body)]
         if len(factors) > 1 and all(map(_is_scalar, factors)):
             return _contracted(factors, over, indices, origin, where, ctx)
         body = _product(factors, where, ctx)
     else:
         body = check(expr.body, ctx)
-    condition = None if expr.condition is None else check(expr.condition, ctx)
+    condition = None
+    for tree in conditions:
+        one = check(tree, ctx)
+        condition = one if condition is None else _call("logical_and", [condition, one], where, ctx)
     kinds = [body.type, *(() if condition is None else (condition.type,))]
     if any(kind.space is None or isinstance(kind.space, Unknown) or axes(kind) is None for kind in kinds):
         return replace(body, type=ValueType(Unknown(), rows=body.type.rows))
@@ -131,11 +138,22 @@ def _contracted(
 
 
 def _scattered(
-    expr: Comprehension, indices: Sequence[Running], origin: Origin, ctx: StepContext, check: Check
+    expr: Comprehension,
+    conditions: Sequence[Arith],
+    indices: Sequence[Running],
+    origin: Origin,
+    ctx: StepContext,
+    check: Check,
 ) -> Expr | None:
     """`sum(e for c : Cell if g[c] == s)` where `s` runs outside: `e` added up by `g`."""
     tree = expr.condition
-    if expr.function.text != "sum" or len(indices) != 1 or not isinstance(tree, Binary) or tree.operator != "==":
+    if (
+        expr.function.text != "sum"
+        or len(indices) != 1
+        or len(conditions) != 1
+        or not isinstance(tree, Binary)
+        or tree.operator != "=="
+    ):
         return None
     sides = [check(tree.left, ctx), check(tree.right, ctx)]
     target = next((side for side in sides if isinstance(side, IndexValue) and side.name != indices[0].name), None)

@@ -98,6 +98,7 @@ STEP_KEYS: Mapping[str, tuple[str, ...]] = {
     "observe": ("over", "iid_over", "via", "mask", "weight", "at", *LIMIT_KEYS, "missing", "lengths"),
     "predict": ("over", "iid_over", "via", "at", "lengths"),
     "param": ("init",),
+    "data": ("lengths",),
     "marginalize": ("over", "reduction", "iid_over", "via", "mask", "weight", "at", "lengths"),
 }
 FLAGS = ("noncentred", "sum_to_zero", "auxiliary")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arithmetic.ranges import within
 from qvr_core.semantics.arrows.objects import check_object_expr, written
-from qvr_core.semantics.arrows.options import removal
+from qvr_core.semantics.programs.chains.ragged_data import data_lengths
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.diagnostics import Code, Edit, Fix
 from qvr_core.semantics.types.model.expressions import ValueType
-from qvr_core.semantics.types.program_codes import DATA_DECLARATION, PARAM_STEP, STEP_OPTION
+from qvr_core.semantics.types.program_codes import DATA_DECLARATION, PARAM_STEP
 from qvr_core.semantics.types.spaces import (
     REAL_LINE,
     Constrained,
@@ -56,11 +56,8 @@ _NUMBER = Element(REAL_LINE, "Real 1")
 
 def check_data(step: DataStep, ctx: StepContext) -> list[tuple[str, Binding]]:
     """What a `data` step binds; reports what data cannot be."""
-    if step.options is not None:
-        for option in step.options.items:
-            message = f"`data` has no option `{option.key.text}`"
-            ctx.scope.report(STEP_OPTION, message, option.key.span, fixes=(removal(step.options, option, ctx.scope),))
     over, element = declared_type(step, ctx)
+    lengths = data_lengths(step, over, ctx)
     plates = [(space.size, space.nominal) for space in over or ()]
     kind = ValueType(Unknown()) if over is None else with_axes(plates, element.space, like=())
     named = Named(element.space, element.written)
@@ -78,6 +75,7 @@ def check_data(step: DataStep, ctx: StepContext) -> list[tuple[str, Binding]]:
                 numbers=element.numbers,
                 over=tuple(over or ()),
                 over_place=place,
+                lengths=lengths,
             ),
         )
         for name in step.names

@@ -131,7 +131,7 @@ def check_hidden(
 def _lengths(step: MarginalizeStep, indices: Sequence[Running], ctx: StepContext) -> Expr | None:
     """How many elements each chain has; another option has been reported."""
     given = step.options
-    if given is None or any(option.key.text != "lengths" for option in given.items):
+    if given is not None and any(option.key.text != "lengths" for option in given.items):
         return None
     return checked_lengths(step.name, indices, read_step_options("marginalize", given, ctx), ctx)
 

@@ -20,7 +20,7 @@ from qvr_core.semantics.programs.undeclared.index_names import (
     check_label_of_others,
     label_owners,
 )
-from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding, FreeName
+from qvr_core.semantics.scope.environment import MISTAKEN, WHOLE_INPUT, Binding, FreeName
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.codes import HIDDEN_BUILTIN
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
@@ -204,7 +204,15 @@ def _declared(blocks: Sequence[Block]) -> dict[str, DataName]:
     """What `data` steps declare, in their order."""
     found = chain.from_iterable(block.declared.items() for block in blocks)
     return {
-        name: DataName(name=name, type=one.type, origin=one.origin, declared=True, numbers=one.numbers, over=one.over)
+        name: DataName(
+            name=name,
+            type=one.type,
+            origin=one.origin,
+            declared=True,
+            numbers=one.numbers,
+            over=one.over,
+            lengths="" if one.lengths == MISTAKEN else one.lengths,
+        )
         for name, one in found
     }
 

@@ -19,6 +19,7 @@ from qvr_core.semantics.arrows.own_arrows import own_arrows
 from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
 from qvr_core.semantics.programs.chains.group_lags import group_lags
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
+from qvr_core.semantics.programs.chains.ragged_data import ragged_sets
 from qvr_core.semantics.programs.chains.ragged_reads import check_ragged_reads
 from qvr_core.semantics.programs.guides.checks import (
     check_guide,
@@ -185,6 +186,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         program = replace(program, keep=check_keep(options.keep, program, scope))
     if any(block.incomplete for block in typed.blocks):
         check_missing(program, scope)
+    if any(block.incomplete for block in typed.blocks) or any(item.lengths for item in data):
         check_ragged_reads(program, scope)
     return program
 
@@ -251,6 +253,7 @@ def _read(
         one = memory.setdefault(lifted, Pass())
         fresh, whole = input_bindings(factors, lifted, scope)
         fresh.update(parameters)
+        fresh.update(ragged_sets(statement.header.children))
         type_steps(
             statement, one, fresh, flat_names(factors), group_lags(statement.header.children, fresh, scope), scope
         )

@@ -107,6 +107,7 @@ def meaning(binding: Binding) -> tuple[object, ...]:
         binding.begun,
         binding.drawn,
         binding.columns,
+        binding.lengths,
     )
 
 

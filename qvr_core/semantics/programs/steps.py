@@ -12,6 +12,8 @@ from qvr_core.semantics.arithmetic.elements.real_indices import is_real
 from qvr_core.semantics.arithmetic.elements.two_valued_functions import pair_call
 from qvr_core.semantics.arithmetic.ranges import range_of
 from qvr_core.semantics.programs.chains.first_elements import report_idle_start
+from qvr_core.semantics.programs.chains.ragged_data import with_lengths
+from qvr_core.semantics.programs.chains.ragged_reads import lengths_text
 from qvr_core.semantics.programs.data_agreement import agreed
 from qvr_core.semantics.programs.families.counts import on_counts
 from qvr_core.semantics.programs.families.gates import with_gate
@@ -76,7 +78,7 @@ def check_step(
             return PredictModel(site=site), [(step.name.text, site_binding("predict", typed, ctx))]
         case LetStep():
             made, bindings = indexed_let(step, ctx) if step.binders else _let(step, ctx)
-            return made, as_data(made, bindings, ctx)
+            return made, as_data(made, with_lengths(made, bindings, ctx), ctx)
         case ScoreStep():
             ctx.effects.add("Score")
             value = check_arith(step.value, ctx)
@@ -114,6 +116,7 @@ def site_binding(kind: str, typed: TypedSite, ctx: StepContext) -> Binding:
         real_site=real,
         family=drawn,
         range=drawn_range(kind, typed, ctx),
+        lengths="" if typed.site.lengths is None else lengths_text(typed.site.lengths),
     )
 
 

@@ -59,6 +59,12 @@ class Binding:
     """Of a let: why it is no value of data, `the latent `m`` that it depends on; '' of one that is."""
     columns: frozenset[str] = frozenset()
     """Of such a let: the data names that it is computed from."""
+    lengths: str = ""
+    """Of a ragged name: the data name, or the number, that says how many elements there are along its last axis."""
+
+
+MISTAKEN = "?"
+"""The lengths of data whose option is wrong: what reads such data is not looked at."""
 
 
 @immutable

@@ -10,10 +10,13 @@ from qvr_core.semantics.types.type_text import dim_text, structure
 NUMBERS = {"count": "Nat", "bool": "Bool"}
 
 
-def data_text(kind: ValueType, numbers: str = "") -> str:
-    """`House -> County`, `House` for numbers, `Nat` for a single one; '' where the type is not known."""
+def data_text(kind: ValueType, numbers: str = "", lengths: str = "") -> str:
+    """`House -> County`, `House` for numbers, `Nat` for a single one, `Person * Visit [lengths=n]` where they are
+    ragged; '' where the type is not known."""
     if kind.space is None:
         return ""
+    if lengths:
+        return f"{data_text(kind, numbers)} [lengths={lengths}]"
     axes = " * ".join(_axis(size, name) for size, name in zip(kind.sizes, kind.indexed, strict=True))
     value = NUMBERS.get(numbers) or element_text(kind.space)
     if not axes:

@@ -22,6 +22,7 @@ from qvr_core.semantics.types.diagnostics import Severity
 from tests.runtime.third_edition.data_outcomes import COUNTS, DATA_OUTCOMES
 from tests.runtime.third_edition.families_and_equations import EQUATIONS, FAMILIES
 from tests.runtime.third_edition.nested import NESTED
+from tests.runtime.third_edition.ragged import RAGGED
 from tests.runtime.third_edition.supports import (
     GROUP,
     HEAD,
@@ -282,7 +283,7 @@ def _vectors() -> Any:
 
 
 SENTENCES = {
-    **SUPPORTS, **OUTCOMES, **DATA_OUTCOMES, **COUNTS, **NESTED, **ROWS, **FUNCTIONS, **EQUATIONS, **FAMILIES,
+    **SUPPORTS, **OUTCOMES, **DATA_OUTCOMES, **COUNTS, **NESTED, **ROWS, **RAGGED, **FUNCTIONS, **EQUATIONS, **FAMILIES,
 }  # fmt: skip
 PLAIN = {"eigh"}
 """What has no loops: such a program runs step by step, and says so."""

@@ -47,6 +47,25 @@ VARIANTS = {
     "reads of earlier elements are the data": Wrong("y[t - 1]", "y[‹t + 1›]", "future-shift"),
     "of a hidden state": Wrong("[0.4, 0.6]", "‹[0.4, 0.5]›", "family-arguments"),
     "a family of the file": Wrong("Bell(m)", "Bell(m, ‹1.0›)", "family-arguments"),
+    "outcomes have the lengths of their type": Wrong("[lengths=n]", "[lengths=‹k›]", "step-option"),
+    "latents over the same sets have them": Wrong(
+        "sample e", "data k : G -> Nat\n    data y : G * Time [lengths=k]\n    sample ‹e›", "step-option"
+    ),
+    "chains over the same sets have them": Wrong(
+        "Normal(h[g, t] * s, 1.0)", "Normal(h[g, t] * s, 1.0) [lengths=‹5›]", "step-option"
+    ),
+    "sums run over what is there": Wrong("sum(x[g, t] for t : Time)", "sum(‹x[g]›)", "step-option"),
+    "what is computed of it has the lengths": Wrong(
+        "G -> Nat\n    data x : G * Time -> Real 1 [lengths=n]",
+        "Time -> Nat\n    data x : G * Time -> Real 1 [lengths=‹n›]",
+        "axes-mismatch",
+    ),
+    "ragged indices look up latents": Wrong("[lengths=n]", "[‹weight›=n]", "step-option"),
+    "hidden states along them": Wrong(
+        "G -> Nat\n    data x : G * Time -> Real 1 [lengths=n]",
+        "G\n    data x : G * Time -> Real 1 [lengths=‹n›]",
+        "step-option",
+    ),
     "a let of data": Wrong(
         "observe z[i : Row] <-", "let u = z * m\n    observe ‹u›[i : Row] <-", "latent-outcome"
     ),

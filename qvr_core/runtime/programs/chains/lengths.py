@@ -14,7 +14,7 @@ from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.semantics.programs.chains.ragged_reads import lengths_text
 from qvr_core.semantics.types.model.expressions import Expr
-from qvr_core.semantics.types.model.steps import RunningIndex
+from qvr_core.semantics.types.spaces import Space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +62,12 @@ class Existing:
 class Lengths:
     """The lengths of one step's chains; data are looked at once, however often a loop passes them."""
 
-    def __init__(self, expr: Expr, indices: Sequence[RunningIndex], where: Where, parts: Parts) -> None:
+    def __init__(self, expr: Expr, over: Sequence[Space], where: Where, parts: Parts) -> None:
         self.written = lengths_text(expr)
         self.value = compile_expr(expr, parts)
         self.where = where
-        self.sizes = tuple(indexed.size_of(index.space) for index in indices)
-        self.labels = [getattr(index.space, "labels", None) for index in indices]
+        self.sizes = tuple(map(indexed.size_of, over))
+        self.labels = [getattr(space, "labels", None) for space in over]
         self._given: object = None
         self._version = 0
         self._found: Existing | None = None

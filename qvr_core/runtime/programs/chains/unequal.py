@@ -32,7 +32,7 @@ class UnequalSite(FamilySite):
         assert site.lengths is not None
         indices = site.indices or (site.chain.indices if site.chain is not None else ())
         self.parts = parts
-        self.lengths = Lengths(site.lengths, indices, self.where, parts)
+        self.lengths = Lengths(site.lengths, [index.space for index in indices], self.where, parts)
         self._behind = self.facts.event + len(entries_of(site, self.facts))  # axes of one element
 
     # ------------------------------------------------------------ what is given

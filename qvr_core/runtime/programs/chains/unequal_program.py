@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from qvr_core.arrays.engine import is_tensor
-from qvr_core.runtime.programs.arithmetic import Evaluate, compile_expr
+from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.chains.lengths import Existing, Lengths
 from qvr_core.runtime.programs.chains.unequal import UnequalSite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import in_transform, recording
+from qvr_core.runtime.values.layout import Where
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.programs.chains.ragged_reads import Counted, counted, looked_up
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
-from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.programs import DataName, Program
+from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.walk import all_steps
 
 
@@ -46,15 +48,46 @@ class UnequalNames:
         sites: Collection[UnequalSite],
         hidden: Mapping[str, Lengths],
         predicted: Collection[str],
+        parts: Parts,
     ) -> None:
         """`hidden` has the lengths of states that are summed out, by name."""
         self.program = program
         self.sites = list(sites)
         self.predicted = predicted
-        self.known: Mapping[str, Counted] = counted(program) if self.sites else {}
-        self.lengths: dict[str, Lengths] = {site.name: site.lengths for site in self.sites} | dict(hidden)
+        self.parts = parts
+        self.data = {item.name: item for item in program.data if item.lengths}
+        self.known: Mapping[str, Counted] = counted(program) if self.sites or self.data else {}
+        self.lengths: dict[str, Lengths] = {name: self._of_data(item) for name, item in self.data.items()}
+        self.lengths |= {site.name: site.lengths for site in self.sites} | dict(hidden)
 
     name = None
+
+    def prepare(self, frame: Frame) -> None:
+        """Before any step runs: stand-ins behind the ends of ragged data that no step observes."""
+        observed = {site.name for site in self.sites}
+        for name, item in self.data.items():
+            cell = None if name in observed else frame.supplied(name)
+            if cell is not None and is_tensor(cell.value):
+                frame.given[name] = self._held(item, cell, frame)
+
+    def _of_data(self, item: DataName) -> Lengths:
+        counts = next(one for one in self.program.data if one.name == item.lengths)
+        expr = Data(type=counts.type, origin=counts.origin, name=counts.name)
+        return Lengths(expr, item.over, Where(self.program.name, f"data `{item.name}`", item.name), self.parts)
+
+    def _held(self, item: DataName, cell: Cell, frame: Frame) -> Cell:
+        """Ragged data that nothing observes, with stand-ins behind the ends; `InputProblem` where one is missing."""
+        existing, value = self.lengths[item.name](frame), cell.value
+        if value.is_floating_point() and not recording():
+            gone = value.isnan() & existing.beside(value, int(cell.rows))
+            if bool(gone.any()):
+                place = gone.nonzero()[0].tolist()[int(cell.rows) :][: len(item.over)]
+                found = f"none for {self.lengths[item.name].cell(place, item.name)}"
+                wanted = f"a value for each element up to `{item.lengths}`"
+                raise self.lengths[item.name].where.misfit(wanted, f"{found}: give it, or end the sequence before it")
+        held = existing.held(value, int(cell.rows))
+        whole = isinstance(item.type.space, Finite) or item.numbers == "count"
+        return Cell(held.long() if whole else held, cell.rows)
 
     def run(self, frame: Frame) -> None:
         """After all steps: every element that was read exists, and what is reported says which do not."""
@@ -97,7 +130,7 @@ class UnequalNames:
     def _looked_up(self) -> Iterator[LookedUp]:
         for reader, index, start, whole in looked_up(list(all_steps(self.program.steps)), self.known):
             base, name, behind = _of_there(index.base, self.known)
-            there = compile_expr(replace(index, base=base), self.sites[0].parts)
+            there = compile_expr(replace(index, base=base), self.parts)
             yield LookedUp(reader, name, there, behind, start, whole)
 
 

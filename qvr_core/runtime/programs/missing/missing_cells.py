@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from qvr_core.runtime.programs.arithmetic import Parts
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.chains.unequal import UnequalSite
 from qvr_core.runtime.programs.chains.unequal_program import UnequalNames
@@ -30,6 +31,7 @@ def declared_data(program: Program) -> dict[str, DeclaredData]:
     """What `data` steps declare; what is observed may lack values where its step says so."""
     observed = sites(program.steps, ObserveModel)
     gaps = {site.name: site.missing is not None or site.lengths is not None for site in observed}
+    gaps |= {item.name: True for item in program.data if item.lengths}
     return {item.name: DeclaredData(item, gaps.get(item.name)) for item in program.data if item.declared}
 
 
@@ -45,6 +47,8 @@ class MissingCells:
     sites: dict[str, ArrowSite | FamilySite]
     marginals: dict[str, Marginalize | HiddenChain]
     predicted: tuple[str, ...]
+    inner: Parts
+    """The arrows and deductions inside of expressions."""
 
     @cached_property
     def gapped(self) -> list[MissingSite]:
@@ -71,7 +75,7 @@ class MissingCells:
                 last = next(step for step in reversed(steps) if step in own)
                 kept = (cells if step is last else step for step in steps)
                 steps = [step for step in kept if step not in own]
-        return [*steps, self.unequal] if self.unequal.sites else steps
+        return [*steps, self.unequal] if self.unequal.known else steps
 
     @cached_property
     def unequal(self) -> UnequalNames:
@@ -81,12 +85,13 @@ class MissingCells:
         found = [site for site in (*self.sites.values(), *inner, *later) if isinstance(site, UnequalSite)]
         chains = [block for block in self.marginals.values() if isinstance(block, HiddenChain)]
         hidden = {chain.name: chain.lengths for chain in chains if chain.lengths is not None}
-        return UnequalNames(self.program, found, hidden, self.predicted)
+        return UnequalNames(self.program, found, hidden, self.predicted, self.inner)
 
     def prepare_gaps(self, frame: Frame) -> None:
         """Before any step runs: what is missing, and what fills it."""
         for site in self._lacking:
             site.prepare(frame)
+        self.unequal.prepare(frame)
 
     @cached_property
     def _lacking(self) -> list[FamilySite]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qvr_core.semantics.programs.chains.ragged_data import implied_lengths
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import set_of
@@ -24,9 +25,11 @@ def no_lengths(name: str, options: StepOptions, ctx: StepContext) -> None:
 
 def checked_lengths(name: Name, indices: Sequence[Running], options: StepOptions, ctx: StepContext) -> Expr | None:
     """How many elements each chain of a step has, where its option says it; reports what cannot be such numbers."""
-    value = options.lengths
-    if value is None or not indices:
+    if not indices:
         no_lengths(name.text, options, ctx)
+        return None
+    value = implied_lengths(name, indices, options.lengths, ctx)
+    if value is None:
         return None
     lagging = next((one for one in indices[:-1] if one.lag), None)
     if lagging is not None:

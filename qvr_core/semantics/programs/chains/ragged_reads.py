@@ -22,6 +22,7 @@ from qvr_core.semantics.types.model.expressions import (
     Expr,
     Index,
     IndexValue,
+    ValueType,
     Window,
 )
 from qvr_core.semantics.types.model.programs import Program
@@ -38,6 +39,7 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.program_codes import STEP_OPTION
+from qvr_core.semantics.types.spaces import Unknown
 from qvr_core.semantics.types.walk import all_steps, operands, values
 from qvr_core.syntax.immutable import immutable
 
@@ -84,9 +86,24 @@ def lengths_text(value: Expr) -> str:
     return value.name if isinstance(value, Data) else str(value.value) if isinstance(value, Constant) else "?"
 
 
+def lengths_of(text: str, origin: Origin) -> Expr:
+    """The expression behind the name of lengths, or behind their number."""
+    unknown = ValueType(Unknown())
+    if text.isdigit():
+        return Constant(type=unknown, origin=origin, value=int(text))
+    return Data(type=unknown, origin=origin, name=text)
+
+
 def counted(program: Program) -> dict[str, Counted]:
-    """The names of a program that have lengths: those of steps that say so, and lets over the indices of such names."""
-    found: dict[str, Counted] = {}
+    """The names of a program that have lengths: ragged data, those of steps that say so, and lets over the indices of
+    such names."""
+    found = {
+        datum.name: Counted(
+            datum.name, datum.name, lengths_of(datum.lengths, datum.origin), len(datum.over), datum.origin
+        )
+        for datum in program.data
+        if datum.lengths
+    }
     for step in all_steps(program.steps):
         lengths = None if isinstance(step, LetModel | ScoreModel | ParamModel) else step.site.lengths
         if lengths is not None and not isinstance(step, LetModel | ScoreModel | ParamModel):
@@ -95,12 +112,12 @@ def counted(program: Program) -> dict[str, Counted]:
     lets = [step for step in all_steps(program.steps) if isinstance(step, LetModel) and step.indexed is not None]
     more = dict(found)
     while more:
-        more = {name: one for step in lets for name, one in _inherited(step, found) if name not in found}
+        more = {name: one for step in lets for name, one in inherited(step, found) if name not in found}
         found |= more
     return found
 
 
-def _inherited(step: LetModel, known: Mapping[str, Counted]) -> Iterator[tuple[str, Counted]]:
+def inherited(step: LetModel, known: Mapping[str, Counted]) -> Iterator[tuple[str, Counted]]:
     """The names of a let that reads another one's elements at its own indices."""
     assert step.indexed is not None
     own = tuple(index.name for index in step.indexed.indices)

@@ -53,6 +53,8 @@ class DataName:
     """The sets that it runs over, where that is known, with their labels."""
     aligned: bool = False
     """True where that is only known from what it stands beside: it may as well be one value for all."""
+    lengths: str = ""
+    """Of ragged data: the data name that says how many elements there are along the last set."""
 
 
 @immutable_by_name
