@@ -89,12 +89,16 @@ def _checked(step: DataStep, option: Option, over: Sequence[Finite], ctx: StepCo
         message = f"`lengths` are whole numbers from 0 that come with the data: declare `data {value.text} : {wanted}` "
         ctx.scope.report(STEP_OPTION, message + "above this line", value.span)
         return ""
-    if [set_of(axis) for axis in declared.type.indexed] != [set_of(one.nominal) for one in over[:-1]]:
+    if list(map(_set_of, declared.type.indexed)) != [_set_of(one.nominal) for one in over[:-1]]:
         message = f"`{name}` has a sequence for {_each(over)}: declare `data {value.text} : {wanted}`"
         related = (Related(f"`{value.text}` is declared here", declared.origin),)
         ctx.scope.report(AXES_MISMATCH, message, value.span, related)
         return ""
     return value.text
+
+
+def _set_of(axis: str | None) -> str | None:
+    return None if axis is None else set_of(axis)
 
 
 def _each(over: Sequence[Finite]) -> str:
