@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.alignment import align, arrange
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes, is_data, with_axes
+from qvr_core.semantics.arithmetic.elements.ragged_sums import there
 from qvr_core.semantics.arithmetic.elementwise import Check, elementwise
 from qvr_core.semantics.arithmetic.indices import length, running
-from qvr_core.semantics.arithmetic.ragged_sums import there
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Running, StepContext

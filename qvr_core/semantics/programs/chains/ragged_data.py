@@ -1,7 +1,7 @@
 """`data x : Person * Item -> Real 1 [lengths=n]`: ragged data, and what has their lengths with them.
 
 A step over the same sets has the lengths of the data without saying so, a let that reads them at its own indices has
-them, and a sum runs over what is there (`semantics/arithmetic/ragged_sums.py`).
+them, and a sum runs over what is there (`semantics/arithmetic/elements/ragged_sums.py`).
 (docs/reference.md#ragged-data-chains-of-unequal-length)
 """
 
