@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from qvr_core.inference.guides import (
         AutoDeltaGuide,
+        AutoIAFGuide,
         AutoLaplaceGuide,
         AutoLowRankMultivariateNormalGuide,
         AutoMultivariateNormalGuide,
         AutoNormalGuide,
         AutoPriorGuide,
+        AutoSplineGuide,
         ProgramGuide,
     )
     from qvr_core.inference.lifting import bayesian_lift_parameters
@@ -32,11 +34,13 @@ __all__ = [
     "MCMC",
     "SVI",
     "AutoDeltaGuide",
+    "AutoIAFGuide",
     "AutoLaplaceGuide",
     "AutoLowRankMultivariateNormalGuide",
     "AutoMultivariateNormalGuide",
     "AutoNormalGuide",
     "AutoPriorGuide",
+    "AutoSplineGuide",
     "HMCKernel",
     "IWAEBound",
     "MCMCResult",

@@ -79,7 +79,9 @@ class Fitted:
             raise NotCompiled("its guide draws from the program", surprising=False)
         own = list(self.guide.parameters())
         moved = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
-        if type(self.guide) not in KINDS or moved != {id(p) for p in own}:
+        if type(self.guide) not in KINDS:
+            raise NotCompiled("its guide is a network, or one of its own", surprising=False)
+        if moved != {id(p) for p in own}:
             raise NotCompiled("its optimiser moves other parameters than the guide's", surprising=False)
         if any(p.device.type != "cpu" for p in own) or len({p.dtype for p in own}) != 1:
             raise NotCompiled("its parameters are not on the processor", surprising=False)

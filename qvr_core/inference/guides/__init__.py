@@ -2,6 +2,7 @@
 
 from qvr_core.inference.guides.base import Guide, Proposal
 from qvr_core.inference.guides.delta import AutoDeltaGuide
+from qvr_core.inference.guides.flows import AutoIAFGuide, AutoSplineGuide
 from qvr_core.inference.guides.full_rank_and_laplace import (
     AutoLaplaceGuide,
     AutoLowRankMultivariateNormalGuide,
@@ -13,11 +14,13 @@ from qvr_core.inference.guides.program import ProgramGuide
 
 __all__ = [
     "AutoDeltaGuide",
+    "AutoIAFGuide",
     "AutoLaplaceGuide",
     "AutoLowRankMultivariateNormalGuide",
     "AutoMultivariateNormalGuide",
     "AutoNormalGuide",
     "AutoPriorGuide",
+    "AutoSplineGuide",
     "Guide",
     "ProgramGuide",
     "Proposal",

@@ -207,6 +207,10 @@ def _of_modes(worst: str, apart: Sequence[str]) -> str:
     return f"chains see different parts of the posterior: look at the prior of `{site}`, and at what it trades off with"
 
 
+_WIDER = {"multivariate_normal": "spline", "low_rank": "spline", "iaf": "spline", "spline": ""}
+"""The guide that may have a shape which this one cannot; of others the Normal with correlations."""
+
+
 def _guide(tree: Tree, config: RunConfig) -> Iterator[Check]:
     """How well the guide covers the posterior, by its importance weights."""
     if "sample_stats" not in tree.children or "log_weight" not in tree["sample_stats"].data_vars:
@@ -214,10 +218,11 @@ def _guide(tree: Tree, config: RunConfig) -> Iterator[Check]:
     weights = tree["sample_stats"]["log_weight"].to_numpy().astype(np.float64).ravel()
     k = pareto_k(weights)
     limit = good_k(len(weights))
-    other = "" if config.guide == "multivariate_normal" else ", or guide = multivariate_normal"
+    wider = _WIDER.get(config.guide, "multivariate_normal")
+    other = f", or guide = {wider}" if wider else ""
     remedy = f"the posterior is wider than the guide, or of another shape: take more steps{other}, or sample by NUTS"
     text = f"Pareto k of its importance weights is {k:.2f} (below {limit:.2f} is good)"
-    settings = {"steps": 3 * config.steps} if not other else {"guide": "multivariate_normal"}
+    settings = {"guide": wider} if wider else {"steps": 3 * config.steps}
     yield _check("guide", k <= limit, text, k, remedy, None, settings)
 
 

@@ -11,6 +11,8 @@ GUIDES = {
     "multivariate_normal": inference.AutoMultivariateNormalGuide,
     "low_rank": inference.AutoLowRankMultivariateNormalGuide,
     "laplace": inference.AutoLaplaceGuide,
+    "iaf": inference.AutoIAFGuide,
+    "spline": inference.AutoSplineGuide,
 }
 
 

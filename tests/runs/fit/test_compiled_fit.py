@@ -58,6 +58,19 @@ def test_a_fit_taken_up_again_is_the_unbroken_one(engine: str, config: dict[str,
     assert begun + [again.advance() for _ in range(STEPS - 5)] == whole
 
 
+@pytest.mark.parametrize("guide", ["iaf", "spline"])
+def test_a_fit_of_a_flow_taken_up_again_is_the_unbroken_one(guide: str, tmp_path: Path) -> None:
+    unbroken = fit_of(job_of(tmp_path, guide=guide))
+    assert unbroken.fast.engine == "plain"
+    whole = [unbroken.advance() for _ in range(STEPS)]
+    job = job_of(tmp_path, guide=guide)
+    first = fit_of(job)
+    begun = [first.advance() for _ in range(5)]
+    first.save()
+    again = fit_of(job, resume=True)
+    assert begun + [again.advance() for _ in range(STEPS - 5)] == whole
+
+
 @pytest.mark.parametrize("guide", ["normal", "multivariate_normal", "low_rank", "laplace"])
 @pytest.mark.parametrize("config", [{"learning_rate": 0.05}, {"optimizer": "sgd", "clip_gradient": 0.5}])
 def test_engines_make_the_same_steps(
