@@ -52,7 +52,7 @@ class FlowGuide(JointGuide):
                     parameter.zero_()
         self.bends = nn.ModuleList(made).to(default_tensor(model).dtype)
 
-    def bend(self, units: int, order: Tensor) -> Any:
+    def bend(self, units: int, order: Any) -> Any:
         """One transform of `self.width` numbers, each by those before it in an order: a module of zuko's."""
         raise NotImplementedError
 
@@ -88,8 +88,8 @@ class FlowGuide(JointGuide):
 class AutoIAFGuide(FlowGuide):
     """An inverse autoregressive flow: each number is moved and scaled by those before it (Kingma and others 2016)."""
 
-    def bend(self, units: int, order: Tensor) -> Any:
-        from zuko.flows.autoregressive import MaskedAutoregressiveTransform
+    def bend(self, units: int, order: Any) -> Any:
+        from zuko.flows.autoregressive import MaskedAutoregressiveTransform  # pyright: ignore[reportMissingTypeStubs]
 
         return MaskedAutoregressiveTransform(self.width, order=order, hidden_features=(units, units))
 
@@ -98,14 +98,15 @@ class AutoSplineGuide(FlowGuide):
     """A neural spline flow: each number goes through a monotonic spline of rational quadratic pieces, made by those
     before it (Durkan and others 2019), so that it may have several modes."""
 
-    def bend(self, units: int, order: Tensor) -> Any:
-        from zuko.flows.autoregressive import MaskedAutoregressiveTransform
-        from zuko.transforms import MonotonicRQSTransform
+    def bend(self, units: int, order: Any) -> Any:
+        from zuko.flows.autoregressive import MaskedAutoregressiveTransform  # pyright: ignore[reportMissingTypeStubs]
+        from zuko.transforms import MonotonicRQSTransform  # pyright: ignore[reportMissingTypeStubs]
 
+        shapes: Any = ((BINS,), (BINS,), (BINS - 1,))
         return MaskedAutoregressiveTransform(
             self.width,
             order=order,
             univariate=MonotonicRQSTransform,
-            shapes=((BINS,), (BINS,), (BINS - 1,)),
+            shapes=shapes,
             hidden_features=(units, units),
         )
