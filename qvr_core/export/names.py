@@ -18,7 +18,7 @@ class Names:
         self._taken = set(reserved)
         self._given: dict[str, str] = {}
         for name in names:
-            self._given[name] = self.fresh(name.replace(".", "_"))
+            self._given[name] = self.fresh(name.replace(".", "_").replace("?", "_there"))
 
     def __getitem__(self, name: str) -> str:
         return self._given[name]

@@ -16,6 +16,7 @@ from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
 from qvr_core.lowered.declared_families import family_of_file, is_of_numbers
 from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
+from qvr_core.lowered.left_out import with_presence
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.gates import gated_name
@@ -118,11 +119,12 @@ def read(snapshot: Snapshot, name: str) -> Reading:
     """The reading of a program.  Raises `Refused` for what no target can say."""
     program = gathered(snapshot.model.programs[name])
     _check(program)
+    program = with_presence(program)
     data = tuple(_data(program, snapshot.model))
     latents = frozenset(
         step.site.name
         for step in program.steps
-        if isinstance(step, SampleModel) or (isinstance(step, ObserveModel) and step.site.missing is not None)
+        if isinstance(step, SampleModel) or (isinstance(step, ObserveModel) and fills(step.site))
     )
     predicted = frozenset(step.site.name for step in program.steps if isinstance(step, PredictModel))
     starts = [snapshot.range(_origin(step)).start.line for step in all_steps(program.steps)]
@@ -263,7 +265,10 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     if isinstance(site.draw, ArrowDraw):
         raise no("a draw from a network", "draw from a family, whose arguments may call `linear` arrows with priors")
     if computed_name(truncated_name(site.draw.family) or site.draw.family) is not None:
-        raise no("a computed outcome", "compute it from the data beforehand, or observe the name itself")
+        truncated = truncated_name(site.draw.family) is not None
+        beside = {"that is truncated": truncated, "with missing cells that are filled": fills(site)}
+        if more := next((words for words, there in beside.items() if there), None):
+            raise no(f"a computed outcome {more}", "compute it from the data beforehand, or observe the name itself")
     if gated_name(truncated_name(site.draw.family) or site.draw.family) is not None:
         beside = {"that is censored or truncated": site.limits or truncated_name(site.draw.family) is not None}
         beside |= {"with missing cells": site.missing is not None, "that is predicted": predicted, "as a draw": latent}
@@ -293,17 +298,27 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     for option, expr in (("mask", site.mask), ("weight", site.weight), ("lengths", site.lengths)):
         if expr is not None and expr.type.indexed and entry_axes(site):
             raise no(f"the option `{option}` of vectors whose entries are drawn one by one")
-    if site.lengths is not None and (site.noncentred or site.limits):
-        beside = "noncentred" if site.noncentred else site.limits[0][0]
-        raise no(f"the option `{beside}` with `lengths`", "leave one of them out")
     if site.lengths is not None and not isinstance(site.lengths, Data | Constant):
         raise no("the option `lengths` that is computed", "declare it as data: `data n : Group -> Nat`")
-    if site.lengths is not None and site.missing is not None:
+    if site.lengths is not None and fills(site) and site.missing is not None:
         raise no(f"the option `lengths` with `missing={site.missing.how}`", "leave one of them out")
     if values_of(None if site.chain is None else site.chain.start):
         raise no("a chain that starts from values")
-    if site.missing is not None and site.missing.how != "impute":
-        raise no(f"`[missing={site.missing.how}]`", "fill in the cells, or leave out the rows")
+    if site.missing is not None and site.missing.how == "sum":
+        raise no("`[missing=impute]` of a discrete family", "fill in the cells, or leave out the rows")
+    if site.missing is not None and site.missing.how == "drop" and (draws_whole(site) or event_dims(site)):
+        whole = "vectors" if event_dims(site) else "whole numbers"
+        raise no(f"`[missing=drop]` of {whole}", "fill in the cells, or leave out the rows")
+
+
+def fills(site: Site) -> bool:
+    """Whether a value is made for the missing cells of a step."""
+    return site.missing is not None and site.missing.how != "drop"
+
+
+def draws_whole(site: Site) -> bool:
+    """Whether a site draws whole numbers."""
+    return isinstance(site.draw, FamilyDraw) and facts_of_draw(site.draw).discrete
 
 
 def _not_of_file(site: Site) -> str | None:

@@ -29,6 +29,11 @@ def no_tails(factor: Factor) -> Refused:
     return Refused(factor.site.origin, message, f"there are {', '.join(WITH_TAILS)}, and {counts}")
 
 
+def no_outcome(factor: Factor, what: str) -> Refused:
+    """Of options of a computed outcome."""
+    return Refused(factor.site.origin, f"`{factor.site.name}`: {what} of a computed outcome are not exported")
+
+
 def no_gate(draw: FamilyDraw, site: Site, target: str) -> Refused:
     """Of a gate before counts whose probability of 0 is not known in closed form."""
     return Refused(draw.origin, f"`{site.name}`: {draw.family} is not exported to {target}")

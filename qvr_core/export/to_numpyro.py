@@ -123,8 +123,8 @@ class NumpyroSteps(Steps):
         self.write(f"# the missing cells of {own} are latents, in their order")
         missing = self.names.fresh("missing")
         self.completes = True
-        self.write(f"{missing} = np.flatnonzero(np.isnan({own}))")
-        self.free(site, name, f"({missing}.size,)")
+        self.write(f"{missing} = np.nonzero(np.isnan({own}))")
+        self.free(site, name, f"({missing}[0].size,)")
         self.write(f"{own} = {own}.at[{missing}].set({name})")
 
     def recursion(self, step: LetModel, indexed: IndexedValue, starts: Sequence[Sequence[Expr]]) -> None:

@@ -172,8 +172,8 @@ class PymcSteps(Steps):
         own = self.names[site.name]
         self.write(f"# the missing cells of {own} are latents, in their order")
         missing = self.names.fresh("missing")
-        self.write(f"{missing} = np.flatnonzero(np.isnan({own}))")
-        self.free(site, name, f"({missing}.size,)")
+        self.write(f"{missing} = np.nonzero(np.isnan({own}))")
+        self.free(site, name, f"({missing}[0].size,)")
         self.write(f"{own} = pt.set_subtensor(pt.as_tensor({own})[{missing}], {name})")
 
     def recursion(self, step: LetModel, indexed: IndexedValue, starts: Sequence[Sequence[Expr]]) -> None:

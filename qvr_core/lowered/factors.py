@@ -3,11 +3,14 @@ first elements, and one for those that follow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 
 from qvr_core.lowered.axes import Axis, entry_axes, event_dims, plate_axes
+from qvr_core.lowered.left_out import presence
 from qvr_core.lowered.tails import ANY, call, number
+from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, truncated_name
 from qvr_core.semantics.types.chain_starts import draws_of
 from qvr_core.semantics.types.model.expressions import (
@@ -45,8 +48,9 @@ class Factor:
 
     @property
     def partial(self) -> bool:
-        """Whether elements count otherwise than once each."""
-        return self.where is not None or self.weight is not None or bool(self.limits)
+        """Whether elements count otherwise than once each, by their own density."""
+        computed = computed_name(self.draw.family) is not None
+        return self.where is not None or self.weight is not None or bool(self.limits) or computed
 
 
 def factors_of(site: Site) -> tuple[Factor, ...]:
@@ -121,11 +125,21 @@ def existing(site: Site) -> Builtin | None:
 
 
 def _where(site: Site) -> Expr | None:
-    """Where an element counts: where it exists, and its mask is true."""
-    there, mask = existing(site), site.mask
-    if there is None or mask is None:
-        return mask if there is None else there
-    return call("logical_and", there, call("ne", mask, 0))
+    """Where an element counts: where it exists, is not missing, and its mask is true."""
+    said = [one for one in (existing(site), presence(site), site.mask) if one is not None]
+    return _all(said)
+
+
+def _all(conditions: Sequence[Expr]) -> Expr | None:
+    """Where all of some conditions hold, of which data say 0 or 1."""
+    if len(conditions) < 2:
+        return next(iter(conditions), None)
+    return reduce(partial(call, "logical_and"), [_truth(one) for one in conditions])
+
+
+def _truth(condition: Expr) -> Expr:
+    known = isinstance(condition, Builtin) and condition.function in ("lt", "logical_and")
+    return condition if known else call("ne", condition, 0)
 
 
 def _later(whole: Factor, chain: Chain) -> Factor:
@@ -133,7 +147,7 @@ def _later(whole: Factor, chain: Chain) -> Factor:
     axis, lag = whole.axes[chain.at], chain.indices[chain.at].lag
     vector = len(event_dims(whole.site))
 
-    def later(expr: Expr) -> Expr:
+    def later(expr: Expr, shift: int = 0) -> Expr:
         place = chain.at - len(chain.indices) - (vector if expr is whole.value else 0)
         return Window(
             type=expr.type,
@@ -141,12 +155,17 @@ def _later(whole: Factor, chain: Chain) -> Factor:
             base=expr,
             axis=place,
             index=axis.name,
-            shift=0,
+            shift=shift,
             first=lag,
             size=axis.size,
         )
 
-    return _cut(whole, chain, later, tuple(replace(one, first=lag) if one is axis else one for one in whole.axes))
+    made = _cut(whole, chain, later, tuple(replace(one, first=lag) if one is axis else one for one in whole.axes))
+    present, missing = presence(whole.site), whole.site.missing
+    if present is None or missing is None or made.where is None:
+        return made
+    # nor does what reads a missing cell count
+    return replace(made, where=_all([made.where, *(later(present, by) for by in missing.shifts)]))
 
 
 def _first(whole: Factor, chain: Chain, draw: FamilyDraw, place: int) -> Factor:
@@ -176,7 +195,11 @@ def _cut(whole: Factor, chain: Chain, cut: Callable[[Expr], Expr], axes: tuple[A
         own = expr is not None and len(expr.type.indexed) >= len(chain.indices) - chain.at
         return cut(expr) if own and expr is not None else expr
 
-    return replace(whole, value=cut(whole.value), axes=axes, where=option(whole.where), weight=option(whole.weight))
+    # bounds beside the draw are written for an element, as its arguments are
+    said = dict(whole.site.limits)
+    limits = tuple((key, option(one) or one) if key in said else (key, one) for key, one in whole.limits)
+    where, weight = option(whole.where), option(whole.weight)
+    return replace(whole, value=cut(whole.value), axes=axes, where=where, weight=weight, limits=limits)
 
 
 def _widened(expr: Expr, behind: int) -> Expr:

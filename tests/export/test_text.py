@@ -95,9 +95,9 @@ REFUSED = [
      "censoring and truncation of Gamma are not exported"),
     ("data x : Row -> Bool\nsample a <- Beta(1.0, 1.0)\nmarginalize z : FinSet 2 <- Bernoulli(a)\n"
      "    observe x : Row <- Bernoulli(0.2 + 0.5 * z)", "z", 7, "this form of `marginalize` is not exported"),
-    ("data x : Row\nsample p <- Dirichlet([1.0, 1.0])\nmarginalize z[i : Row] : FinSet 2 <- Categorical(p)\n"
-     "    observe x[i : Row] <- Normal(1.0 * z[i], 1.0) [missing=drop]", "x", 8,
-     "`x`: `[missing=drop]` is not exported"),
+    ("data x : Row -> Nat\nsample p <- Dirichlet([1.0, 1.0])\nmarginalize z[i : Row] : FinSet 2 <- Categorical(p)\n"
+     "    observe x[i : Row] <- Poisson(1.0 + z[i]) [missing=drop]", "x", 8,
+     "`x`: `[missing=drop]` of whole numbers is not exported"),
 ]  # fmt: skip
 
 
@@ -145,8 +145,10 @@ def test_flat_is_exported_on_its_space_and_draws_between_bounds_where_tails_are_
         lines = named.replace("Normal(0.0, 1.0)\n", f"{family}\n").replace(f"a <- {family}", "a <- Normal(0.0, 1.0)")
         with pytest.raises(Refused, match="`s`: a draw between bounds that are computed is not exported"):
             text(lines + "observe y[i : Row] <- Normal(s, 1.0)", target)
-    with pytest.raises(Refused, match="`y`: a computed outcome is not exported"):
-        text("sample s <- Normal(0.0, 1.0)\nobserve log(y)[i : Row] <- Normal(s, 1.0)", target)
+    with pytest.raises(Refused, match="`y`: a computed outcome that is truncated is not exported"):
+        text("sample s <- Normal(0.0, 1.0)\nobserve log(y)[i : Row] : Real 1 [low=2.0] <- Normal(s, 1.0)", target)
+    with pytest.raises(Refused, match="`y`: intervals and truncation of a computed outcome are not exported"):
+        text("sample s <- Normal(0.0, 1.0)\nobserve log(y)[i : Row] <- Normal(s, 1.0) [truncate_lower=2.0]", target)
     with pytest.raises(Refused, match=r"`y`: a gate that is censored or truncated is not exported"):
         text("sample s <- Beta(1.0, 1.0)\nobserve y[i : Row] : Nat [low=1] <- ZeroInflated(s, Poisson(1.0))", target)
     with pytest.raises(Refused, match=r"`y`: a gate that is predicted is not exported"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from qvr_core.export.arrays.expressions import Expressions, is_constant, is_truth, rank
 from qvr_core.export.arrays.family_functions import FamilyFunctions
-from qvr_core.export.refusals import Refused, no_gate, no_tails
+from qvr_core.export.refusals import Refused, no_gate, no_outcome, no_tails
 from qvr_core.lowered.axes import event_dims
 from qvr_core.lowered.censoring_and_truncation import limited
 from qvr_core.lowered.declared_families import family_of_file, given
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.gates import gated, is_gated
+from qvr_core.lowered.outcomes import imaged, unsaid
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
 from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw
@@ -65,7 +66,12 @@ class Densities:
     def of(self, factor: Factor) -> str:
         """The log density of each element of a factor, as far as it counts."""
         expressions, where = self.expressions, self.dialect.where
+        if (what := unsaid(factor)) is not None:
+            raise no_outcome(factor, what)
+        factor, slope = imaged(factor)
         density = self.log_density(factor.draw, factor.site, expressions.text(factor.value))
+        if slope is not None:
+            density = f"{density} + {expressions.text(slope)}"
         limits = limited(factor)
         if limits is None:
             raise no_tails(factor)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from qvr_core.export.arrays.densities import Densities, axes_of, stripped
 from qvr_core.export.arrays.expressions import Expressions
+from qvr_core.export.reading import fills
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import plate_dims
 from qvr_core.lowered.factors import beside, factors_of
@@ -106,7 +107,7 @@ def _terms(
     """The log density of an observed step, at the places that its elements read."""
     draw = site.draw
     assert isinstance(draw, FamilyDraw)
-    if site.missing is not None:
+    if fills(site):
         raise Refused(site.origin, f"`{site.name}`: missing cells are not exported in a block")
     (factor,) = factors_of(site)
     family = facts_of_draw(draw)

@@ -13,13 +13,14 @@ from qvr_core.export.arrays.marginalized import Block, block_of
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
-from qvr_core.export.reading import Reading, is_flat
+from qvr_core.export.reading import Reading, fills, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.lowered.factors import Factor, existing, factors_of, resting
+from qvr_core.lowered.left_out import presence
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.expressions import Expr
+from qvr_core.semantics.types.model.expressions import Data, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
     IndexedValue,
@@ -127,24 +128,33 @@ class Steps(ABC):
 
     def body(self) -> list[str]:
         """All steps."""
-        for site in sites(self.reading.program.steps, ObserveModel):
-            self._ended(site)
-        for step in self.reading.program.steps:
-            self.step(step)
+        steps = self.reading.program.steps
+        observed = list(sites(steps, ObserveModel))
+        present = {one.name for site in observed if (one := presence(site)) is not None}
+        first = [step for step in steps if isinstance(step, LetModel) and present & {*step.names}]
+        for step in first:
+            self._let(step)
+        for site in observed:
+            self._filled(site)
+        for step in steps:
+            if not any(step is one for one in first):
+                self.step(step)
         return self.lines
 
-    def _ended(self, site: Site) -> None:
-        """Numbers in place of elements that do not exist, where data may have NaN, whose gradient is one whatever is
-        left out later."""
-        there, name = existing(site), self.names[site.name]
-        if there is None:
-            return
-        text = self.densities.truth(there) + "[..., None]" * len(event_dims(site))
-        self.write(f"# what is behind the end of a sequence of {name} counts nothing")
-        filled = self.expressions.template(
-            self.dialect.where, text, name, "0" if facts_of_draw(_family(site)).discrete else "0.5"
-        )
-        self.write(f"{name} = {filled}")
+    def _filled(self, site: Site) -> None:
+        """Numbers in place of elements that do not exist or are missing, where data may have NaN, whose gradient is one
+        whatever is left out later."""
+        name = self.names[site.name]
+        words = {"is missing in": presence(site), "is behind the end of a sequence of": existing(site)}
+        for what, there in words.items():
+            if there is None:
+                continue
+            text = self.densities.truth(there) + "[..., None]" * len(event_dims(site))
+            self.write(f"# what {what} {name} counts nothing")
+            number = "0" if facts_of_draw(_family(site)).discrete else "0.5"
+            ends = [self.names[one.name] for key, one in site.limits if key == "interval" and isinstance(one, Data)]
+            for each in (name, *ends):
+                self.write(f"{each} = {self.expressions.template(self.dialect.where, text, each, number)}")
 
     def step(self, step: StepModel) -> None:
         """One step, with its comments."""
@@ -250,7 +260,7 @@ class Steps(ABC):
 
     def _observe(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
-        if site.missing is not None:
+        if fills(site):
             if site.chain is not None or site.limits or event_dims(site):
                 raise Refused(site.origin, f"`{site.name}`: missing cells of this step are not exported")
             self.completed(site, self.names.fresh(f"{name}_missing"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from qvr_core.export.refusals import Refused, no_gate, no_tails
+from qvr_core.export.refusals import Refused, no_gate, no_outcome, no_tails
 from qvr_core.export.stan.elements import Elements, Places, number
 from qvr_core.export.stan.family_functions import FamilyFunctions
 from qvr_core.export.stan.places import ALL, BEFORE, EQUAL, PRODUCT, SUM, TERNARY, Text
@@ -14,6 +14,7 @@ from qvr_core.lowered.censoring_and_truncation import limited
 from qvr_core.lowered.declared_families import family_of_file, given
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.gates import gated, is_gated
+from qvr_core.lowered.outcomes import imaged, unsaid
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
@@ -58,6 +59,9 @@ class Densities:
 
     def added(self, factor: Factor, at: Places, target: str, *, summed: bool = False) -> list[str]:
         """Lines that add the density of an element to a target, as far as it counts."""
+        if (what := unsaid(factor)) is not None:
+            raise no_outcome(factor, what)
+        factor, slope = imaged(factor)
         elements, limits = self.elements, limited(factor)
         if limits is None:
             raise no_tails(factor)
@@ -71,6 +75,8 @@ class Densities:
 
         with elements.apart() as before:
             exact = self.of(factor.draw, factor.site, self._value(factor, at), at, summed=summed)
+            if slope is not None:
+                exact = Text(f"{exact.at(SUM)} + {elements.of(slope, at).at(SUM)}", SUM)
             lines = [line(exact)]
             for case in limits.cases:
                 known = line(elements.of(case.density, at))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
+from qvr_core.export.reading import fills
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
@@ -91,7 +92,7 @@ class Hidden:
         """What an observed step says of each hidden value, at the places that its elements read."""
         draw, elements = site.draw, self.elements
         assert isinstance(draw, FamilyDraw)
-        if site.missing is not None:
+        if fills(site):
             raise Refused(site.origin, f"`{site.name}`: missing cells are not exported in a block")
         if event_dims(site):
             raise Refused(site.origin, f"`{site.name}`: vectors are not exported in a block")

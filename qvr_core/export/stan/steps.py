@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from qvr_core.export.reading import Reading, is_flat
+from qvr_core.export.reading import Reading, fills, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
 from qvr_core.export.stan.densities import Densities
@@ -279,7 +279,7 @@ class Steps:
         self.model += self._comments(site.origin)
         if site.of_let and facts_of_draw(_family(site)).discrete and site.name not in self.shapes.whole:
             raise Refused(site.origin, f"`{site.name}`: numbers that are computed are no whole ones in Stan")
-        if site.missing is not None:
+        if fills(site):
             name = self._completed(site)
         self.model += self._density(site, name)
 
