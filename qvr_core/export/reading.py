@@ -16,6 +16,7 @@ from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
 from qvr_core.lowered.declared_families import family_of_file, is_of_numbers
 from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
+from qvr_core.lowered.hidden_rows import with_places
 from qvr_core.lowered.left_out import with_presence
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
@@ -117,7 +118,7 @@ class Reading:
 
 def read(snapshot: Snapshot, name: str) -> Reading:
     """The reading of a program.  Raises `Refused` for what no target can say."""
-    program = gathered(snapshot.model.programs[name])
+    program = with_places(gathered(snapshot.model.programs[name]))
     _check(program)
     program = with_presence(program)
     data = tuple(_data(program, snapshot.model))

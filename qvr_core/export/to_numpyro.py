@@ -12,6 +12,7 @@ from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
 from qvr_core.export.python_layout import laid_out
 from qvr_core.export.reading import Reading, ends_of
+from qvr_core.lowered.axes import entry_axes
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -86,7 +87,8 @@ class NumpyroSteps(Steps):
 
     def latent(self, site: Site, draw: FamilyDraw, shape: tuple[Dim, ...]) -> None:
         made = self.densities.distribution(draw, site)
-        wide = f".expand({self.expressions.shape(shape)})" if shape else ""
+        dims = (*shape, *(axis.size for axis in entry_axes(site)))
+        wide = f".expand({self.expressions.shape(dims)})" if dims else ""
         self.write(f'{self.names[site.name]} = numpyro.sample("{site.name}", {made}{wide})')
         if site.noncentred and not draw.declared and {"loc", "scale"} <= {name for name, _ in draw.args}:
             self.centred.append(site.name)

@@ -18,6 +18,7 @@ from qvr_core.lowered.tails import WITH_TAILS
 from qvr_core.runtime.programs.handlers import by_rows, condition
 from qvr_core.semantics.language.families import FAMILIES
 from tests.export.exports import POINTS
+from tests.export.rewritten import write_rewritten
 
 ARGUMENTS = {
     "loc": "0.3", "scale": "1.7", "df": "4.5", "concentration": "1.3", "rate": "0.8", "alpha": "2.2", "low": "-1.0",
@@ -270,6 +271,7 @@ program declared : Row -> Row
     return m
 """
 CASES = (
+    "mixtures",
     "outcomes",
     "declared",
     "families",
@@ -314,32 +316,6 @@ def write_case(
     (folder / f"{name}.json").write_text(json.dumps({"data": made.data(data, {}), "points": points}), encoding="utf-8")
 
 
-OUTCOMES = """\
-object Row : FinSet 4
-object G : FinSet 2
-object State : FinSet 2
-program outcomes : Row -> Row
-    data g : Row -> G
-    data c : Row -> Bool
-    sample a[k : G] <- Normal(0.0, 1.0)
-    sample b <- HalfNormal(1.0)
-    sample mu[s : State] <- Normal(0.0, 1.0)
-    observe log(y)[i : Row] <- Normal(a[g[i]], b)
-    observe ((z - a[g[i]]) / b)[i : Row] <- StudentT(4.0, 0.0, 1.0)
-    observe (2.0 - logit(share))[i : Row] <- Normal(0.0, b) [right_censored=c]
-    observe log1p(sqrt(q))[i : Row] <- Gumbel(b, 1.3) [left_censored=c]
-    observe (expm1(0.3 * u) + b)[i : Row] <- Laplace(0.0, 1.0) [missing=drop]
-    observe sigmoid(v)[i : Row] <- Beta(2.0, 1.5)
-    observe exp(w)[i : Row] <- Exponential(b)
-    marginalize s[i : Row] : State <- Categorical([0.4, 0.6])
-        observe log(x)[i : Row] <- Normal(mu[s[i]], b)
-    marginalize k[i : Row] : State <- Categorical([0.4, 0.6])
-        observe ((t - mu[k[i]]) / b)[i : Row] <- Normal(0.0, 1.0)
-    return a
-"""
-"""Functions of what is observed have a family, beside other options and below a hidden value."""
-
-
 def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str]) -> None:
     """The programs of this file."""
     before = torch.get_default_dtype()
@@ -365,13 +341,7 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         own = {"m": 0.4, "s": 1.2, "b": [0.3, -0.8], "h": [0.1, 0.6, -0.2, 0.9], "w": [0.2, -1.0, 0.5, 0.0]}
         outcomes = {"g": [1, 0, 1, 1], "late": [0.5, 1.0, 2.0, 1.0], "q": [0.2, -0.6, 1.4, 0.3], "k": [0, 2, 1, 4]}
         write_case(folder, "declared", target, DECLARED, {"y": numbers["y"], **outcomes}, own)
-        nan = float("nan")
-        seen = {"g": [0, 1, 1, 0], "c": [0, 1, 0, 1], "y": [0.4, 1.5, 2.0, 3.5], "z": [0.2, -1.0, 0.7, 1.1]}
-        seen |= {"share": [0.2, 0.4, 0.9, 0.6], "q": [0.3, 0.2, 2.1, 1.0], "u": [0.2, nan, -0.7, nan]}
-        seen |= {"v": [0.3, -1.2, 2.0, 0.1], "w": [0.1, -0.6, 0.9, 1.3]}
-        seen |= {"x": [0.4, 1.1, 2.3, 0.6], "t": [0.4, 1.1, -2.3, 0.6]}
-        drawn = {"a": [0.3, -0.6], "b": 0.8, "mu": [0.5, -1.0]}
-        write_case(folder, "outcomes", target, OUTCOMES, seen, drawn)
+        write_rewritten(folder, target, write_case)
         gated = {name: [0, 2, at, 1 + at] for at, name in enumerate(("n", "k", "l", "o", "p", "q", "r", "w"))}
         above = {"u": [1, 2, 1, 5], "v": [3, 1, 2, 1]}
         write_case(folder, "gates", target, GATES, {"x": [0.4, -0.6, 1.2, 0.9], **above, **gated}, {"m": 0.35})

@@ -31,9 +31,11 @@ LIMITS = ("right_censored", "left_censored", "interval", "truncate_lower", "trun
 FEATURES = (
     "lengths", "noncentred", "chain", "weighted latent", "masked latent", "impute", "sum", "drop", "mask", "weight",
     *LIMITS, "marginalize", "hidden chain", "series", "started", "recursion", "nested", "crossed", "index", "via",
-    "score",
+    "score", "padded",
 )  # fmt: skip
-UNWRITTEN = {"via": ("lengths", "chain", "hidden chain", "series", "started", "recursion", "crossed", "index", "sum")}
+UNWRITTEN = {
+    "via": ("lengths", "chain", "hidden chain", "series", "started", "recursion", "crossed", "index", "sum", "padded")
+}
 """What a step that looks up all its arguments by one column cannot say beside: it has no index."""
 ROWS = 2
 
@@ -129,6 +131,9 @@ class Panel:
         if has & SERIES:
             *front, last = self.binders
             mean = Binary("+", mean, Binary("*", Num(0.4), Ref("y", (*front, Shift(last, 1)))))
+        if "padded" in has:
+            self._column("d", self._axes, "", self._padded())
+            mean = Binary("+", mean, Binary("/", Binary("*", Num(0.3), Ref("s")), Ref("d", self.binders)))
         inner: list[Step] = [self._observed(mean, scale)]
         if "score" in has:
             inner.append(self._score())
@@ -235,6 +240,16 @@ class Panel:
             return table
         cells = {at: math.nan if at[-1] >= self.counts[at[:-1]] else x for at, x in table.cells.items()}
         return Table(table.shape, cells)
+
+    def _padded(self) -> dict[tuple[int, ...], float]:
+        """Numbers of elements that count, and 0 of those that a mask, a gap or an end leaves out."""
+        numbers = self._numbers(self._axes, "positive")
+        for k, at in enumerate(numbers):
+            masked = "mask" in self.features and k % 2 == 0
+            gone = "drop" in self.features and k % 3 == 2
+            ended = self._ended(self.binders) is not None and at[-1] >= self.counts[at[:-1]]
+            numbers[at] = 0.0 if masked or gone or ended else numbers[at]
+        return numbers
 
     def _blocks(self) -> list[Marginalize]:
         """`marginalize` blocks, the outer one first, with what reads their values."""

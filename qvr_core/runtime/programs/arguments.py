@@ -6,6 +6,7 @@ An argument is (rows?, *batch, *parameter).  Batch axes broadcast from the right
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -16,6 +17,7 @@ from qvr_core.runtime.families.parametrisations import logarithm
 from qvr_core.runtime.families.soundness import asked, unsound
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.missing.stand_ins import StandIns
 from qvr_core.runtime.values.cells import Cell, as_one, lead
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.indices import IndexCheck
@@ -119,11 +121,16 @@ class Arguments:
         self.literal = all(isinstance(expr, Constant) for _, expr in draw.args)
         option = site.via if site.via is not None else site.at
         self.check_groups = IndexCheck(option.name if isinstance(option, Data) else None)
+        self.stand_ins: StandIns | None = None
         self._made: tuple[Tensor, ...] | None = None
         self._made_as: tuple[arrays.device, arrays.dtype] | None = None
 
     def align(self, frame: Frame, event: tuple[int, ...] | None, groups: Cell | None) -> Aligned:
         """Evaluate on a frame; with `groups`, what is indexed by group is looked up per row."""
+        with nullcontext() if self.stand_ins is None else self.stand_ins.read(frame):
+            return self._aligned(frame, event, groups)
+
+    def _aligned(self, frame: Frame, event: tuple[int, ...] | None, groups: Cell | None) -> Aligned:
         cells: dict[str, tuple[Cell, int]] = {}
         for item in self.items:
             cell = item.cell(frame, event)

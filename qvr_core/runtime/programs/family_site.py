@@ -21,6 +21,7 @@ from qvr_core.runtime.programs.censoring_and_truncation import Limits
 from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
 from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.programs.missing.stand_ins import StandIns
 from qvr_core.runtime.programs.site_shapes import (
     entry_batch,
     event_free,
@@ -39,6 +40,7 @@ from qvr_core.runtime.values.layout import Where
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
 from qvr_core.runtime.values.whole_numbers import drawn_counts
+from qvr_core.semantics.types.model.expressions import Data
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Ascription, Site
 from qvr_core.semantics.types.spaces import Constrained, Seq
@@ -62,6 +64,8 @@ class FamilySite:
         self.facts = self.family.facts
         self.where = Where(program, f"site `{site.name}`", site.name)
         self.arguments = Arguments(draw, family, site, self.where, parts)
+        if isinstance(site.mask, Data) or site.lengths is not None or site.missing is not None:
+            self.arguments.stand_ins = StandIns(site, [value for _, value in draw.args], self.counted)
         self.via, self.at, self.mask, self.weight = (
             None if option is None else compile_expr(option, parts)
             for option in (site.via, site.at, site.mask, site.weight)
@@ -94,6 +98,11 @@ class FamilySite:
 
     def there(self, given: Cell, frame: Frame) -> Tensor | None:
         """Which elements of a given value exist, bool (*sizes, 1, …); None where all do."""
+
+    def counted(self, frame: Frame) -> Tensor | None:
+        """Which elements count as far as data say it, bool (*sizes); None where all do."""
+        cell = self.mask(frame) if self.mask is not None and isinstance(self.site.mask, Data) else None
+        return None if cell is None or cell.rows or cell.value.shape != self.plate else cell.value.bool()
 
     def run(self, frame: Frame) -> None:
         """Draw or score the site, bind it, and leave a record."""

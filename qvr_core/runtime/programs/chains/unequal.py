@@ -49,6 +49,10 @@ class UnequalSite(FamilySite):
         lead = self._lead(given.value)
         return None if lead is None else self.lengths(frame).beside(given.value, lead)
 
+    def counted(self, frame: Frame) -> Tensor | None:
+        there, masked = self.lengths(frame).there, super().counted(frame)
+        return there if masked is None else there & masked
+
     def _lead(self, value: Tensor) -> int | None:
         """How many axes stand before those of the indices; None where a value has others."""
         sizes = self.lengths.sizes

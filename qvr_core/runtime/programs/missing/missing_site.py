@@ -138,6 +138,13 @@ class MissingSite(FamilySite):
             value = Cell(arrays.where(filling.gaps.cells, middle, wide), True)
         return super().terms(frame, value, aligned, groups, absent=absent)
 
+    def counted(self, frame: Frame) -> Tensor | None:
+        found, filling = super().counted(frame), frame.gaps.get(self.name)
+        if filling is None or not filling.left_out:
+            return found
+        there = ~self._silent(filling.gaps.cells)
+        return there if found is None else there & found
+
     def fitted_limits(
         self, frame: Frame, value: Cell, groups: Cell | None, options: Mapping[str, Evaluate]
     ) -> dict[str, Cell]:
