@@ -64,13 +64,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return posterior(job)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """For tests that leave all of it alive."""
-    with started(tmp_path_factory.mktemp("cluster"), workers=2) as found:
-        yield found
-
-
 @pytest.fixture
 def mortal(tmp_path: Path) -> Iterator[Started]:
     """One of whose processes some are killed."""

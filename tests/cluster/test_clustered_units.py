@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,6 @@ program groups : Row -> Row
     return a
 """
 TABLE = "group,y\nu,0.3\nu,-0.5\nu,1.1\nv,2.0\nv,2.9\nw,9.5\nw,-0.2\n"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    with started(tmp_path_factory.mktemp("cluster"), workers=2) as found:
-        yield found
 
 
 def qvr(*arguments: str) -> Result:
@@ -101,7 +95,8 @@ def test_replicates_are_those_of_this_machine(
 
 
 def test_refits_are_those_of_this_machine(cluster: Started, fitted: RunDirectory) -> None:
-    for asked in (("cv", "last", "--folds", "4"), ("cv", "last", "--by", "group"), ("loo", "last", "--exact")):
+    # folds that nothing in the data says are in the next test
+    for asked in (("cv", "last", "--by", "group"), ("loo", "last", "--exact")):
         plain = told(*asked)
         assert told(*asked, "--again", "--cluster", cluster.address) == plain
     assert plain["refitted"] >= 1
