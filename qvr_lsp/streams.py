@@ -130,8 +130,15 @@ def stdin_stream() -> asyncio.StreamReader:
     return stream
 
 
+GOODBYE = re.compile(rb'"method"\s*:\s*"shutdown".*"method"\s*:\s*"exit"', re.DOTALL)
+LAST_BYTES = 4096
+"""Of what an editor has sent: room for how it says goodbye."""
+
+
 def read_stdin(loop: asyncio.AbstractEventLoop, stream: asyncio.StreamReader) -> None:
-    """Read descriptor 0 until it ends.  If the loop does not end the process in time then, this thread does."""
+    """Read descriptor 0 until it ends.  If the loop, which may be at work, does not end the process in time then, this
+    thread does: with 0 after `shutdown` and `exit`, as the loop would."""
+    last = b""
     while True:
         try:
             data = os.read(0, 1 << 20)
@@ -143,8 +150,9 @@ def read_stdin(loop: asyncio.AbstractEventLoop, stream: asyncio.StreamReader) ->
             return  # the loop is closed: the process is about to end
         if not data:
             break
+        last = (last + data)[-LAST_BYTES:]
     threading.Event().wait(GRACE_SECONDS)
-    os._exit(1)
+    os._exit(0 if GOODBYE.search(last) else 1)
 
 
 # ---------------------------------------------------------------- out

@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from pygls.exceptions import JsonRpcException
 
+from qvr_lsp import streams
 from qvr_lsp.language_server import QvrLanguageServer
 from qvr_lsp.protocol import RequestFailed
 from qvr_lsp.streams import HeaderReader
@@ -249,3 +251,27 @@ def test_protocol_page_is_what_the_server_says() -> None:
     from scripts.protocol import PAGE, page
 
     assert PAGE.read_text() == page()
+
+
+SHUTDOWN, EXIT = {"jsonrpc": "2.0", "id": 3, "method": "shutdown"}, {"jsonrpc": "2.0", "method": "exit"}
+QUOTED = {"method": "textDocument/didOpen", "params": {"text": json.dumps(SHUTDOWN) + json.dumps(EXIT)}}
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [([SHUTDOWN, EXIT], 0), ([EXIT], 1), ([SHUTDOWN], 1), ([], 1), ([EXIT, SHUTDOWN], 1), ([QUOTED], 1)],
+)
+@pytest.mark.parametrize("cut", [1 << 20, 7])
+def test_a_loop_at_work_takes_no_goodbye_for_a_crash(
+    said: list[Any], code: int, cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is at work for longer than its editor's end allows for is ended with the code that it would have."""
+    sent = b"".join(frame(message) for message in [{"method": "a" * 9000}, *said])
+    parts = iter([*(sent[at : at + cut] for at in range(0, len(sent), cut)), b""])
+    ended: list[int] = []
+    monkeypatch.setattr(streams, "os", SimpleNamespace(read=lambda file, most: next(parts), _exit=ended.append))
+    monkeypatch.setattr(streams, "GRACE_SECONDS", 0.0)
+    loop = asyncio.new_event_loop()
+    streams.read_stdin(loop, asyncio.StreamReader(loop=loop))
+    loop.close()
+    assert ended == [code]
