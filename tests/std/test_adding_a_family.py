@@ -57,7 +57,7 @@ def copied(folder: Path) -> Path:
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("node_modules"))  # with bytecode
         else:
             shutil.copy(source, target)
     return folder
