@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from scripts.import_graph import ROOT, imported
+
 PACKAGES = ("qvr_core", "qvr_lsp")
 PARTS = {"pydantic_core": "pydantic", "cycler": "matplotlib"}
 """Modules that another distribution documents as its own."""
 # HDF5 is chosen by a string: `engine="h5netcdf"`, which in turn looks for h5py.
 BY_NAME = {"h5netcdf", "h5py"}
-
-
-def imports(path: Path) -> Iterator[str]:
-    """The first name of every absolute import of a file, whatever stands around it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module.partition(".")[0]
 
 
 def declared() -> set[str]:
@@ -39,7 +28,7 @@ def used() -> dict[str, set[str]]:
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             place = path.relative_to(ROOT).as_posix()
-            for name in set(imports(path)):
+            for name in {name.partition(".")[0] for _, name in imported(path)}:
                 if name not in sys.stdlib_module_names and name not in PACKAGES:
                     found.setdefault(PARTS.get(name, name), set()).add(place)
     return found
