@@ -10,6 +10,10 @@ import pytest
 from tests import compiled_code
 from tests.forks import ONE_CORE, as_ever, forking
 
+LONG = (
+    *("tests/cluster/", "tests/test_notebook.py", "tests/runs/", "tests/lsp/", "tests/cli/", "tests/docs/"),
+    "tests/examples/",
+)
 # Two workers have two cores: threads that wait for others spin, and take the core of the other worker, so that a fit
 # of a network takes twice the processor time.  Before numpy and torch are imported, here and in all that tests start.
 os.environ.update(ONE_CORE)
@@ -25,6 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any worker starts."""
     if not hasattr(config, "workerinput"):
         compiled_code.make_room()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Rooms with tests of seconds come first: what is left to share when a worker runs out is short."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 def pytest_collection_finish() -> None:
