@@ -125,7 +125,7 @@ class NewRows:
         return layout.source(layout.key(need))
 
     def _held(self, need: Need) -> bool:
-        return Layout(self.wanted.all, self.sources).gives(need)
+        return Layout(self.needs.all, self.sources).gives(need)
 
     def _filled(self, need: Need) -> bool:
         """Whether they hold any value of a need: a column without one is as good as none."""
