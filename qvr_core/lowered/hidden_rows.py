@@ -13,6 +13,7 @@ from dataclasses import replace
 from qvr_core.lowered.tails import ANY
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Builtin, Data, Expr, Index, IndexValue, ValueType
@@ -87,8 +88,9 @@ def _states(step: MarginalizeModel) -> Finite:
     """The values of the hidden name."""
     draw = step.site.draw
     assert isinstance(draw, FamilyDraw)
-    if draw.family == "Bernoulli":
-        return Finite(2, None)
+    support = facts_of_draw(draw).support
+    if support.kind == "finite" and support.high is not None:
+        return Finite(int(support.high) + 1, None)
     space = step.site.bound[0][1].space
     if not isinstance(space, Finite):
         raise _Other
