@@ -111,8 +111,12 @@ def implied_lengths(name: Name, indices: Sequence[Running], said: Expr | None, c
 
     Reports lengths that are not those of the data, and data over its sets that have different ones.
     """
-    own = ctx.find(name.text)
-    observed = own.lengths if own is not None and own.kind == "data" else ""
+    own = ctx.bindings.get(name.text)
+    observed = ""
+    if own is not None and own.kind == "data":
+        # read, and so checked again with its line; what the step binds itself it does not read
+        ctx.find(name.text)
+        observed = own.lengths
     if observed == MISTAKEN:
         return None
     if said is not None:
