@@ -206,7 +206,7 @@ class ChainSite(FamilySite):
         free = frame.request.unconstrained.get(self.name)
         return None if free is None else self._constrained(free, frame)[0]
 
-    def kept(self, value: Tensor, frame: Frame) -> Tensor:
+    def with_stand_ins(self, value: Tensor, frame: Frame) -> Tensor:
         """All elements, (B, *sizes), as other steps read them."""
         return value
 
@@ -362,7 +362,7 @@ class ChainSite(FamilySite):
         parameters = self.arguments.canonical(self.arguments.align(frame, self.event, None), rank)
         shape = list(value.shape[: rank + 1])
         shape[axis] -= self.lag
-        later, _ = self._made(None, tuple(shape), parameters, frame, (self.lag, shape[axis]))
+        later, _ = self._drawn_at(None, tuple(shape), parameters, frame, (self.lag, shape[axis]))
         found = arrays.cat([first.to(later.dtype), later], axis)
         return drawn_counts(found, self.name) if self.discrete else found
 
@@ -375,9 +375,9 @@ class ChainSite(FamilySite):
         aligned = self.arguments.align(frame, self.event, None)
         parameters = self.arguments.canonical(aligned, len(self.sizes))
         place = frame.windows[self.index]
-        return self._made(noise, self._one(frame), parameters, frame, place)
+        return self._drawn_at(noise, self._one(frame), parameters, frame, place)
 
-    def _made(
+    def _drawn_at(
         self,
         noise: Tensor | None,
         shape: tuple[int, ...],
@@ -416,7 +416,7 @@ class ChainSite(FamilySite):
             parameters = self.start_parameters(start, frame)
             used = None if noise is None else self.along_last(noise.narrow(axis, at, 1))
             shape = (frame.rows, *others, 1, *self.entries)
-            value, used = self._made(used, shape, parameters, frame, (at, 1), start)
+            value, used = self._drawn_at(used, shape, parameters, frame, (at, 1), start)
             found.append((self.in_place(value), self.in_place(used)))
         return found
 

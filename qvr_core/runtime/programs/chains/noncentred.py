@@ -123,7 +123,7 @@ class Innovations:
 
     def record(self, value: Tensor, frame: Frame) -> SiteRecord:
         site = self.site
-        value = site.kept(value, frame)
+        value = site.with_stand_ins(value, frame)
         frame.bound[site.name] = Cell(value, True)
         first, later = self._first(frame), self.restored(frame, self.later_free, len(site.sizes))
         record = SiteRecord(site.name, site.kind, False, value, None, None, {}, site.site.density)

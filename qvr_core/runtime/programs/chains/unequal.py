@@ -178,14 +178,14 @@ class UnequalChain(UnequalSite, ChainSite):
 
     def of(self, value: Tensor, frame: Frame, *, observed: bool) -> SiteRecord:
         """The record of a value, (B, *sizes); binds it with stand-ins."""
-        return super().of(self.kept(value, frame), frame, observed=observed)
+        return super().of(self.with_stand_ins(value, frame), frame, observed=observed)
 
     def given_value(self, frame: Frame) -> Tensor | None:
         """As of any chain, with stand-ins."""
         value = super().given_value(frame)
-        return None if value is None else self.kept(value, frame)
+        return None if value is None else self.with_stand_ins(value, frame)
 
-    def kept(self, value: Tensor, frame: Frame) -> Tensor:
+    def with_stand_ins(self, value: Tensor, frame: Frame) -> Tensor:
         return self.lengths(frame).held(value, 1)
 
     def moving(self, log_jacobian: Tensor, free: Tensor, frame: Frame) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.semantics.programs.chains.ragged_data import implied_lengths
+from qvr_core.semantics.programs.chains.ragged_data import counts_over, each_of, implied_lengths
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.scope.environment import Running, StepContext
 from qvr_core.semantics.types.axes import set_of
@@ -39,7 +39,7 @@ def checked_lengths(name: Name, indices: Sequence[Running], options: StepOptions
     if isinstance(value, Constant) and len(indices) == 1 and isinstance(value.value, int) and value.value >= 0:
         return value
     leading = [one.named.written for one in indices[:-1]]
-    wanted = f"{' * '.join(leading)} -> Nat" if leading else "Nat"
+    wanted = counts_over(leading)
     declared = ctx.bindings.get(value.name) if isinstance(value, Data) else None
     if not isinstance(value, Data) or declared is None or declared.numbers != "count":
         called = value.name if isinstance(value, Data) else "n"
@@ -53,13 +53,9 @@ def checked_lengths(name: Name, indices: Sequence[Running], options: StepOptions
         found = " * ".join(str(one) for one in sets)
         over = f"runs over {found}" if sets else "is one number"
         message = (
-            f"`{name.text}` has a chain for {_each(leading)}, and `{value.name}` {over}: declare "
+            f"`{name.text}` has a chain for {each_of(leading)}, and `{value.name}` {over}: declare "
             f"`data {value.name} : {wanted}`"
         )
         ctx.scope.report(AXES_MISMATCH, message, value.origin)
         return None
     return value
-
-
-def _each(leading: Sequence[str]) -> str:
-    return f"each element of {' * '.join(leading)}" if leading else "all of its elements together"

@@ -74,8 +74,8 @@ def data_lengths(step: DataStep, over: Sequence[Finite] | None, ctx: StepContext
 
 def _checked(step: DataStep, option: Option, over: Sequence[Finite], ctx: StepContext) -> str:
     name, value = step.names[0].text, option.value
-    wanted = " * ".join(one.nominal or str(one) for one in over[:-1])
-    wanted = f"{wanted} -> Nat" if wanted else "Nat"
+    leading = [one.nominal or str(one) for one in over[:-1]]
+    wanted = counts_over(leading)
     if not over:
         message = f"`lengths` counts the elements along the last set of data, and `{name}` is a single value"
         ctx.scope.report(STEP_OPTION, message, option.span)
@@ -90,7 +90,7 @@ def _checked(step: DataStep, option: Option, over: Sequence[Finite], ctx: StepCo
         ctx.scope.report(STEP_OPTION, message + "above this line", value.span)
         return ""
     if list(map(_set_of, declared.type.indexed)) != [_set_of(one.nominal) for one in over[:-1]]:
-        message = f"`{name}` has a sequence for {_each(over)}: declare `data {value.text} : {wanted}`"
+        message = f"`{name}` has a sequence for {each_of(leading)}: declare `data {value.text} : {wanted}`"
         related = (Related(f"`{value.text}` is declared here", declared.origin),)
         ctx.scope.report(AXES_MISMATCH, message, value.span, related)
         return ""
@@ -101,9 +101,14 @@ def _set_of(axis: str | None) -> str | None:
     return None if axis is None else set_of(axis)
 
 
-def _each(over: Sequence[Finite]) -> str:
-    leading = " * ".join(one.nominal or str(one) for one in over[:-1])
-    return f"each element of {leading}" if leading else "all of its elements together"
+def counts_over(leading: Sequence[str]) -> str:
+    """What lengths are declared to be that have a count for each element of some sets: `Person -> Nat`."""
+    return f"{' * '.join(leading)} -> Nat" if leading else "Nat"
+
+
+def each_of(leading: Sequence[str]) -> str:
+    """What has a sequence each, in words."""
+    return f"each element of {' * '.join(leading)}" if leading else "all of its elements together"
 
 
 def implied_lengths(name: Name, indices: Sequence[Running], said: Expr | None, ctx: StepContext) -> Expr | None:
