@@ -19,6 +19,7 @@ from qvr_core.semantics.types.model.arrows import (
     BatchNorm,
     Compose,
     Conv,
+    Curry,
     Dagger,
     Damaged,
     DropFactors,
@@ -107,6 +108,8 @@ def expand(drawing: Drawing, arrow: Arrow, bundle: Bundle, place: Origin | None 
             return operator(drawing, arrow, f".{field}", f"take_{field}", whole)
         case Freeze(base=base) | Dagger(base=base):
             return suffixed(drawing, arrow, base, type(arrow).__name__.lower(), bundle, place)
+        case Curry(base=base, left=left):
+            return suffixed(drawing, arrow, base, "curry_left" if left else "curry_right", bundle, place)
         case PartialTrace(base=base, over=over):
             return suffixed(drawing, arrow, base, f"trace({over.written})", bundle, place)
         case DropFactors(base=base):

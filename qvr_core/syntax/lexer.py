@@ -17,7 +17,7 @@ COMBINATORS = frozenset(
     {"fan", "scan", "stack", "repeat", "residual", "identity", "from_data", "last", "mean_over_time"}
 )
 # What may stand behind the dot of an arrow; any other name there is a factor's, or that of an imported file.
-METHODS = frozenset({"dagger", "freeze", "trace", "marginalize"})
+METHODS = frozenset({"dagger", "freeze", "trace", "marginalize", "curry_left", "curry_right"})
 # Fixed terminals that are ordinary names unless the place makes them special.
 CONTEXTUAL = frozenset(
     {"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"}

@@ -61,7 +61,7 @@ static const struct { const char *text, *meant; } ELSEWHERE_CALLED[] = {
 };
 
 static const char *const COMBINATORS[] = {"fan", "from_data", "identity", "last", "mean_over_time", "repeat", "residual", "scan", "stack", NULL};
-static const char *const METHODS[] = {"dagger", "freeze", "marginalize", "trace", NULL};
+static const char *const METHODS[] = {"curry_left", "curry_right", "dagger", "freeze", "marginalize", "trace", NULL};
 static const char *const STEP_KEYS[] = {"noncentred", "sum_to_zero", "auxiliary", NULL};
 static const char *const BOUND_WORDS[] = {"low", "high", NULL};
 static const char *const LOOPS[] = {"for", "while", "if", NULL};

@@ -8,6 +8,7 @@ from qvr_core.runtime.tensors.algebras import ALGEBRAS, Algebra
 from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.tensors import (
     ComposedTensor,
+    CurriedTensor,
     DaggerTensor,
     DroppedTensor,
     FrozenTensor,
@@ -27,6 +28,7 @@ from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Compose,
+    Curry,
     Dagger,
     DropFactors,
     Fan,
@@ -80,6 +82,8 @@ def _tensor(node: Arrow, builder: ArrowBuilder, algebra: Algebra) -> TensorArrow
             return IdentityTensor(domain, codomain, algebra)
         case Dagger():
             return DaggerTensor(_tensor(node.base, builder, algebra), domain, codomain)
+        case Curry():
+            return CurriedTensor(_tensor(node.base, builder, algebra), domain, codomain, node.left)
         case PartialTrace():
             return TracedTensor(_tensor(node.base, builder, algebra), domain, codomain, node.over)
         case DropFactors():

@@ -216,6 +216,30 @@ class DaggerTensor(TensorArrow):
         return self.base[0].flat().mT
 
 
+class CurriedTensor(TensorArrow):
+    """The same weights under other sides: A * B -o C as B -o A * C (`left`) or as A -o B * C.
+
+    `matrix` is a view of the base's; where the first factor moves, only who wants it flat has a copy made.
+    """
+
+    def __init__(self, base: TensorArrow, domain: Named, codomain: Named, left: bool) -> None:
+        super().__init__(domain, codomain, base.algebra)
+        self.base = (base,)
+        self.left = left
+        adopt(self, [base])
+
+    def matrix(self) -> Tensor:
+        whole = self.base[0].matrix()
+        if not self.left:
+            return whole  # the last axis of the domain is already the one before the codomain's
+        others = len(sizes(self.domain.space))
+        behind = range(others + 1, whole.ndim)
+        return whole.permute(*range(1, others + 1), 0, *behind)
+
+    def flat(self) -> Tensor:
+        return self.matrix().reshape(self.shape)
+
+
 class TracedTensor(TensorArrow):
     """`f.trace(X)`: A * X -o B * X to A -o B, the join over x of f(a, x; b, x)."""
 

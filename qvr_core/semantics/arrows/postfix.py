@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.spelling import closest
+from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope, show
 from qvr_core.semantics.types.arrow_text import arrow_text, plain
 from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SORT_MISMATCH, UNKNOWN_FIELD
@@ -13,6 +14,7 @@ from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
+    Curry,
     Dagger,
     Damaged,
     Density,
@@ -41,14 +43,16 @@ from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.tree.options import Number, String
 
-METHODS = ("dagger", "freeze", "trace", "marginalize")
+METHODS = ("dagger", "freeze", "trace", "marginalize", "curry_left", "curry_right")
 
 
 def check_postfix(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
-    """`base.dagger`, `base.trace(X)`, `base.marginalize(X, …)`, `base.freeze`, `base.h`."""
+    """`base.dagger`, `base.curry_left`, `base.trace(X)`, `base.marginalize(X, …)`, `base.freeze`, `base.h`."""
     match expr.attribute.text:
         case "dagger":
             return _dagger(expr, base, scope)
+        case "curry_left" | "curry_right":
+            return _curry(expr, base, scope)
         case "freeze":
             _no_arguments(expr, scope)
             return Freeze(
@@ -99,6 +103,35 @@ def _dagger(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
         origin=scope.origin(expr.span),
         density=DETERMINISTIC,
         base=base,
+    )
+
+
+def _curry(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
+    """A * B -o C to B -o A * C (`curry_left`) or to A -o B * C (`curry_right`)."""
+    _no_arguments(expr, scope)
+    if not _is_matrix(expr, base, scope):
+        return _damaged(expr, scope)
+    space, word = base.domain.space, expr.attribute.text
+    if is_unknown(space) or is_unknown(base.codomain.space):
+        return _damaged(expr, scope, Sort.TENSOR)
+    count, left = len(factors_of(space)), word == "curry_left"
+    if count < 2:
+        which = "first" if left else "last"
+        message = (
+            f"`.{word}` moves the {which} factor of the domain to the codomain and leaves the others, "
+            f"but `{arrow_text(expr.base)}` reads {show(base.domain)}, which has one factor"
+        )
+        scope.report(CALL_ARGUMENTS, message, expr.attribute.span)
+        return _damaged(expr, scope, Sort.TENSOR)
+    moved = _product_of(space, (0,) if left else (count - 1,))
+    return Curry(
+        domain=_product_of(space, range(1, count) if left else range(count - 1)),
+        codomain=joined([moved, base.codomain], expr.span, scope),
+        sort=Sort.TENSOR,
+        origin=scope.origin(expr.span),
+        density=DETERMINISTIC,
+        base=base,
+        left=left,
     )
 
 

@@ -140,6 +140,14 @@ COMBINATORS: Mapping[str, Combinator] = {
 
 POSTFIX: Mapping[str, tuple[str, str]] = {
     "dagger": ("f.dagger", "The transposed tensor arrow: A -o B gives B -o A."),
+    "curry_left": (
+        "f.curry_left",
+        "The same weights with the first factor of the domain in front of the codomain: A * B -o C gives B -o A * C.",
+    ),
+    "curry_right": (
+        "f.curry_right",
+        "The same weights with the last factor of the domain in front of the codomain: A * B -o C gives A -o B * C.",
+    ),
     "trace": ("f.trace(X)", "Joins X out of both sides: A * X -o B * X gives A -o B."),
     "marginalize": ("f.marginalize(X)", "Joins X out of the codomain."),
     "freeze": ("f.freeze", "The same arrow; no gradient reaches its parameters."),

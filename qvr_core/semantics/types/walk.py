@@ -17,6 +17,7 @@ from qvr_core.semantics.types.model.arrows import (
     BatchNorm,
     Compose,
     Conv,
+    Curry,
     Dagger,
     Damaged,
     Discretize,
@@ -106,8 +107,8 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
         case Stack(body=inner) | Repeat(body=inner) | Residual(body=inner):
             return (inner,)
         case (
-            TakeFactor(base=inner) | Dagger(base=inner) | PartialTrace(base=inner) | DropFactors(base=inner)
-            | Freeze(base=inner)
+            TakeFactor(base=inner) | Dagger(base=inner) | Curry(base=inner) | PartialTrace(base=inner)
+            | DropFactors(base=inner) | Freeze(base=inner)
         ):  # fmt: skip
             return (inner,)
         case Observed(arrow=inner):

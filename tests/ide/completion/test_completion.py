@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qvr_core.ide.completion.completion import complete
+from qvr_core.semantics.language.combinators import POSTFIX
 from tests.ide.cases import LM, PROGRAM, at
 
 
@@ -114,7 +115,7 @@ def test_nothing_in_comments_and_strings() -> None:
 
 def test_postfix_of_tensor_arrows_only() -> None:
     tensor = "object I : FinSet 3\nmorphism t : I -> I [role=latent]\n"
-    assert set(labels(LM + tensor + "let y = t.$0\n")) == {"dagger", "freeze", "trace", "marginalize"}
+    assert set(labels(LM + tensor + "let y = t.$0\n")) == set(POSTFIX)
     assert labels(LM + "let y = cell.$0\n") == []
 
 

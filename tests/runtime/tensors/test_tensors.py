@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import reduce
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +15,7 @@ from qvr_core.runtime.tensors.tensors import LatentTensor
 from qvr_core.runtime.values.errors import InputProblem, MissingData, RuntimeProblem
 from qvr_core.semantics.types.model.arrows import (
     Compose,
+    Curry,
     Dagger,
     DropFactors,
     Fan,
@@ -115,6 +117,28 @@ def test_dagger_trace_marginalize_freeze():
     assert torch.allclose(matrix(drop), tensor.sum(2))
     frozen = matrix(n.matrices(Freeze, ref.domain, ref.codomain, base=ref))
     assert torch.equal(frozen, tensor) and not frozen.requires_grad
+
+
+def test_currying_is_a_view_of_the_same_weights():
+    f = n.latent("f", n.product(A, C, X), B, "real")
+    base = build(n.ref(f), f)
+    weights = base.matrix().detach().numpy()
+    right = n.matrices(Curry, n.product(A, C), n.product(X, B), base=n.ref(f), left=False)
+    left = n.matrices(Curry, n.product(C, X), n.product(A, B), base=n.ref(f), left=True)
+    twice = n.matrices(Curry, X, n.product(C, A, B), base=left, left=True)
+    for node, axes in ((right, (0, 1, 2, 3)), (left, (1, 2, 0, 3)), (twice, (2, 1, 0, 3))):
+        module = build(node, f)
+        (weight,) = module.parameters()
+        weight.data.copy_(base.weight.data)
+        expected = weights.transpose(axes)
+        assert np.array_equal(module.matrix().detach().numpy(), expected)
+        assert np.array_equal(module.flat().detach().numpy(), expected.reshape(module.shape))
+        assert module.matrix().data_ptr() == weight.data_ptr()
+    # a row of the curried arrow, and its place in a composition
+    module = build(compose(right, n.matrices(Dagger, n.product(X, B), n.product(A, C), base=right)), f)
+    (weight,) = module.parameters()
+    rows = weight.detach().numpy().reshape(6, 20)
+    assert np.allclose(module.flat().detach().numpy(), rows @ rows.T, atol=1e-6)
 
 
 def test_tensor_product_and_fan():

@@ -365,6 +365,14 @@ class Dagger(ArrowBase):
 
 
 @immutable_by_name
+class Curry(ArrowBase):
+    """`f.curry_left` and `f.curry_right`: the first (`left`) or the last factor of the domain goes to the codomain."""
+
+    base: Arrow
+    left: bool
+
+
+@immutable_by_name
 class PartialTrace(ArrowBase):
     """`f.trace(X)`: A * X -o B * X to A -o B."""
 
@@ -403,5 +411,5 @@ Arrow = (
     Embed | Kernel | LinearMap | Conv | Pool | Norm | BatchNorm | Dropout | Attention | Position | Latent | Observed
     | Discretize
     | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last | MeanOverTime
-    | TakeFactor | Dagger | PartialTrace | DropFactors | Freeze | FromData | Damaged
+    | TakeFactor | Dagger | Curry | PartialTrace | DropFactors | Freeze | FromData | Damaged
 )  # fmt: skip
