@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import io
+
 import pytest
 import torch
 
+from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.loops.chain import ChainShape, StageShape, plain_chain, run_chain
 from tests.runtime import nodes as n
 from tests.runtime.arrows.test_arrows import seq2seq_block
@@ -90,6 +94,117 @@ def test_encoder_and_decoder_run_as_lanes_and_equal_separate_kernels():
     standard = torch.distributions.Normal(0.0, 1.0)
     by_hand = sum(standard.log_prob(drawn.noise[name]).sum(-1) for name in "abcd")
     assert torch.allclose(log_u, by_hand, rtol=1e-5) and torch.allclose(drawn.log_innovations, by_hand, rtol=1e-5)
+
+
+def chain_of_two():
+    """f >> g, and its value on noise as autograd has it, kernel by kernel."""
+    first, second = (n.kernel(name, n.real(3), n.real(3)) for name in ("f", "g"))
+    return n.build(n.compose(n.ref(first), n.ref(second)), first, second)
+
+
+def step_by_step(module, x, noise):
+    for name in ("f", "g"):
+        loc, scale = module.leaves[name].params(x)
+        x = loc + scale * noise[name]
+    return x
+
+
+def reloaded(module):
+    file = io.BytesIO()
+    torch.save(module.state_dict(), file)
+    file.seek(0)
+    other = chain_of_two()
+    other.draw(torch.ones(2, 3))
+    other.load_state_dict(torch.load(file))
+    return other
+
+
+def trained(module):
+    optimiser = torch.optim.Adam(module.parameters(), lr=0.1)
+    module.draw(torch.ones(2, 3)).value.sum().backward()
+    optimiser.step()
+    return module
+
+
+def with_new_storages(module):
+    state = {name: torch.randn_like(value) for name, value in module.state_dict().items()}
+    module.load_state_dict(state, assign=True)
+    return module
+
+
+def with_one_new_weight(module):
+    weight = next(module.parameters())
+    weight.data = weight.data + 1.0
+    return module
+
+
+WHAT_BEFALLS_A_MODULE = {
+    "training": trained,
+    "a copy": copy.deepcopy,
+    "a file": reloaded,
+    "other storages": with_new_storages,
+    "one other storage": with_one_new_weight,
+    "shared memory": lambda module: module.share_memory(),
+    "double precision": lambda module: module.double(),
+}
+
+
+@pytest.mark.parametrize("change", WHAT_BEFALLS_A_MODULE.values(), ids=WHAT_BEFALLS_A_MODULE.keys())
+def test_weights_that_lie_together_stay_the_weights_of_their_kernels(change):
+    module = chain_of_two()
+    module.draw(torch.randn(4, 3))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    changed = change(module)
+    for _ in range(2):
+        x = torch.randn(4, 3, dtype=next(changed.parameters()).dtype)
+        drawn = changed.draw(x)
+        expected = step_by_step(changed, x, drawn.noise)
+        assert torch.allclose(drawn.value, expected, atol=1e-5)
+        weights = list(changed.parameters())
+        own, plain = (torch.autograd.grad(value.square().sum(), weights) for value in (drawn.value, expected))
+        assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(own, plain, strict=True))
+    if changed is not module:
+        assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
+def test_a_kernel_of_two_chains_serves_both():
+    first, second, third = (n.kernel(name, n.real(3), n.real(3)) for name in ("f", "g", "h"))
+    builder = Builder(n.file(first, second, third))
+    left, right = (builder.arrow(n.compose(n.ref(kernel), n.ref(second))) for kernel in (first, third))
+    x = torch.randn(4, 3)
+    for module in (left, right, left):
+        drawn = module.draw(x)
+        (one, loc), (two, _) = drawn.noise.items()
+        value = x
+        for name, noise in ((one, loc), (two, drawn.noise[two])):
+            mean, scale = module.leaves[name].params(value)
+            value = mean + scale * noise
+        assert torch.allclose(drawn.value, value, atol=1e-5)
+        with torch.no_grad():
+            left.leaves["g"].get_parameter("output.bias").add_(1.0)
+
+
+def test_weights_of_a_functional_call_are_read_and_those_of_the_module_stay():
+    module = chain_of_two()
+    x = torch.randn(4, 3)
+    module.draw(x)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    given = {name: torch.randn_like(weight, requires_grad=True) for name, weight in module.named_parameters()}
+    noise = {name: torch.randn(4, 3) for name in ("f", "g")}
+    by_hand = chain_of_two()
+    by_hand.load_state_dict(given)
+
+    class Drawing(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = module
+
+        def forward(self, x):
+            return self.inner.draw(x, noise).value
+
+    value = torch.func.functional_call(Drawing(), {f"inner.{name}": weight for name, weight in given.items()}, (x,))
+    assert torch.allclose(value, step_by_step(by_hand, x, noise), atol=1e-5)
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
 def test_part_of_the_noise_may_be_given():
