@@ -30,7 +30,7 @@ from qvr_core.semantics.modules.unlinked import Unlinked
 from qvr_core.semantics.types.catalogue import INTERNAL_ERROR
 from qvr_core.semantics.types.diagnostics import Place
 from qvr_core.semantics.types.internal_error import failure
-from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import Export, LetArrow, Model, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.internal_error import report
@@ -353,6 +353,7 @@ def _model(snapshot: Snapshot) -> Model:
     programs: dict[str, Program] = {}
     compositions: dict[str, Composition] = {}
     deductions: dict[str, Deduction] = {}
+    transformations: dict[str, Transformation] = {}
     exports: list[Export] = []
     order: list[str] = []
     anonymous = 0
@@ -384,13 +385,15 @@ def _model(snapshot: Snapshot) -> Model:
                     programs[name] = node
                 case Composition():
                     compositions[name] = node
+                case Transformation():
+                    transformations[name] = node
                 case Deduction():
                     deductions[name] = node
                 case _:
                     arrows[name] = node
     imported = frozenset[str]() if elsewhere is None else elsewhere.names()
     parts = (objects, arrows, replicated, lets, programs, compositions, deductions)
-    return Model(*parts, tuple(exports), tuple(order), imported)
+    return Model(*parts, tuple(exports), tuple(order), transformations, imported)
 
 
 def analyse(

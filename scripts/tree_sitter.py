@@ -195,6 +195,7 @@ FOLLOWS = {
     "predict": "A_NAME_AND_DRAW",
     "def": "A_NAME_AND_PARENTHESIS",
     "family": "A_NAME_AND_PARENTHESIS",
+    "transformation": "A_NAME_AND_LIST",
     "import": "A_STRING",
     "from": "A_STRING_AND_IMPORT",
 }

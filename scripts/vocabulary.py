@@ -32,6 +32,7 @@ from qvr_core.semantics.language.options import (
 )
 from qvr_core.semantics.language.prelude import EVERY_FAMILY, PRELUDE
 from qvr_core.semantics.language.roles import HEAD_OPTIONS, ROLES, OptionSpec
+from qvr_core.semantics.language.transformations import TRANSFORMATIONS
 from qvr_core.syntax.layout import ITEM_WORDS, STATEMENT_WORDS, STEP_WORDS, UNRESERVED
 from qvr_core.syntax.lexer import SPACES
 from qvr_core.syntax.units import KINDS
@@ -320,6 +321,14 @@ def _also(name: str) -> str:
     return f" (also {_code(aliases)})" if aliases else ""
 
 
+def transformations() -> Iterator[str]:
+    """One row for a change of base that comes with the language."""
+    yield from ("| transformation | from | to | keeps | what it makes of a weight |", "|---|---|---|---|---|")
+    for one in TRANSFORMATIONS.values():
+        sources, targets = (dict.fromkeys(f"`{pair[at]}`" for pair in one.pairs) for at in (0, 1))
+        yield f"| `{one.name}` | {', '.join(sources)} | {', '.join(targets)} | {one.keeps} | {one.says} |"
+
+
 def compositions() -> Iterator[str]:
     """One row for a composition."""
     yield from ("| composition | combine and join |", "|---|---|")
@@ -339,6 +348,7 @@ TABLES: Mapping[str, Callable[[], Iterable[str]]] = {
     "options of steps": step_options,
     "functions": builtins,
     "compositions": compositions,
+    "transformations": transformations,
     "semirings": semirings,
     "families": families,
     "library": library,

@@ -39,7 +39,18 @@ LAYERS = (
 )
 # The rooms of a layer, lowest first: each knows only those before it.
 ROOMS = {
-    "semantics": ("types", "language", "scope", "arrows", "arithmetic", "deductions", "programs", "file", "modules"),
+    "semantics": (
+        "types",
+        "language",
+        "scope",
+        "arrows",
+        "arithmetic",
+        "algebras",
+        "deductions",
+        "programs",
+        "file",
+        "modules",
+    ),
     "runtime": ("values", "families", "loops", "arrows", "tensors", "programs", "build"),
     "runs": ("record", "client", "prepare", "evaluation", "pictures", "fit", "worker", "python", "page"),
 }

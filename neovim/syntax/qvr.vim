@@ -19,9 +19,9 @@ syntax match qvrStep "^\s\+from\ze\s\+[[:alnum:]_(.-]"
 syntax match qvrStep "^\s*\%(sample\|observe\|marginalize\|let\|score\|return\)\>"
 syntax match qvrStatement "^\%(object\|morphism\|let\|define\|program\|export\|composition\|deduction\)\>"
 syntax match qvrStep "^\s*\%(data\|param\|predict\)\ze\s\+\h"
-syntax match qvrStatement "^\%(def\|family\|import\|from\)\ze\s\+\h"
+syntax match qvrStatement "^\%(def\|family\|transformation\|import\|from\)\ze\s\+\h"
 syntax match qvrStep "^\s\+\%(atoms\|binders\|rule\|lexicon\)\>"
-syntax match qvrMethod "\.\@1<=\%(dagger\|freeze\|trace\|marginalize\|curry_left\|curry_right\)\>"
+syntax match qvrMethod "\.\@1<=\%(dagger\|freeze\|trace\|marginalize\|change_base\|curry_left\|curry_right\)\>"
 syntax match qvrOperation "^\s\+\%(tensor_op\|join\|unit\|zero\|negation\)\>"
 syntax keyword qvrSpace FinSet Real Simplex Ordered CholeskyFactor Covariance Correlation Seq Nat Object Mor
 syntax keyword qvrCombinator fan scan stack repeat residual identity last mean_over_time from_data

@@ -17,6 +17,7 @@ from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
     BatchNorm,
+    ChangeBase,
     Compose,
     Conv,
     Curry,
@@ -108,6 +109,8 @@ def expand(drawing: Drawing, arrow: Arrow, bundle: Bundle, place: Origin | None 
             return operator(drawing, arrow, f".{field}", f"take_{field}", whole)
         case Freeze(base=base) | Dagger(base=base):
             return suffixed(drawing, arrow, base, type(arrow).__name__.lower(), bundle, place)
+        case ChangeBase(base=base, transformation=name):
+            return suffixed(drawing, arrow, base, f"change_base({name})", bundle, place)
         case Curry(base=base, left=left):
             return suffixed(drawing, arrow, base, "curry_left" if left else "curry_right", bundle, place)
         case PartialTrace(base=base, over=over):

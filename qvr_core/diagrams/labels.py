@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from qvr_core.semantics.types.axes import CONTRACTED
-from qvr_core.semantics.types.model.arrows import Arrow, Curry, Dagger, Freeze, Instance, Lift, Ref, Scan, Stack
+from qvr_core.semantics.types.model.arrows import (
+    Arrow,
+    ChangeBase,
+    Curry,
+    Dagger,
+    Freeze,
+    Instance,
+    Lift,
+    Ref,
+    Scan,
+    Stack,
+)
 from qvr_core.semantics.types.model.expressions import (
     Apply,
     Arrange,
@@ -129,6 +140,8 @@ def arrow_name(arrow: Arrow) -> str:
             return f"stack({arrow_name(body)}, {count})"
         case Dagger(base=base):
             return f"{arrow_name(base)}.dagger"
+        case ChangeBase(base=base, transformation=name):
+            return f"{arrow_name(base)}.change_base({name})"
         case Curry(base=base, left=left):
             return f"{arrow_name(base)}.{'curry_left' if left else 'curry_right'}"
         case Freeze(base=base):

@@ -19,6 +19,7 @@ from qvr_core.ide.descriptions import (
 )
 from qvr_core.ide.hovers.bound import bound, data, label_text
 from qvr_core.ide.hovers.calls import family_here, function_here, gives
+from qvr_core.ide.hovers.transformations import builtin_transformation_text, transformation_text
 from qvr_core.ide.hovers.words import option_here, space_here, word_text
 from qvr_core.ide.imports.hover import import_text, imported_text
 from qvr_core.ide.indices import index_text
@@ -37,9 +38,11 @@ from qvr_core.ide.target import Keyword, Operator, Sign, Target, range_of, targe
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language import equations
 from qvr_core.semantics.language.combinators import COMBINATORS, POSTFIX
+from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.options import MEANINGS, WORD_MEANINGS
 from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.language.transformations import KEEPS, TRANSFORMATIONS
 from qvr_core.semantics.modules.paths import shown
 from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan, TakeFactor
 from qvr_core.semantics.types.type_text import structure
@@ -104,6 +107,8 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
             )
         case "deduction":
             return deduction_text(snapshot, symbol)
+        case "transformation":
+            return transformation_text(snapshot, symbol)
         case "function" | "distribution":
             return function_text(snapshot, symbol)
         case "site" | "binding" | "input" | "template":
@@ -180,6 +185,12 @@ def _option_word(found: Found) -> Prose:
         role = ROLES[symbol.name]
         joins = f"It joins: {role.between}."
         return prose(Heading(symbol.name, f" (a role): {role.summary}."), joins, SORTS.get(role.sort, ""))
+    if symbol.of == "change_base" and symbol.name in TRANSFORMATIONS:
+        return builtin_transformation_text(symbol.name)
+    if symbol.of == "composition" and symbol.name in BUILTIN_COMPOSITIONS:
+        return prose(Heading(symbol.name, f" (a composition): {BUILTIN_COMPOSITIONS[symbol.name]}."))
+    if symbol.of == "transformation" and symbol.name in KEEPS:
+        return prose(Heading(symbol.name, f" (what a transformation is): {KEEPS[symbol.name]}."))
     own = WORD_MEANINGS.get((symbol.of, symbol.name))
     if own is not None:
         return prose(Heading(symbol.name, f" (of `{symbol.of}`): {own}"))

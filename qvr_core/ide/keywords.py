@@ -83,6 +83,12 @@ KEYWORDS = {
             "    density(x) = log(x) - 2 * log(scale) - 0.5 * (x / scale)^2\n"
             "    draw = scale * sqrt(-2 * log(Uniform(0, 1)))",
         ),
+        Keyword(
+            "transformation",
+            "A map from the weights of one composition to those of another, for `change_base`; `as homomorphism` says "
+            "that composition commutes with it.",
+            "transformation support : counting => boolean as homomorphism\n    map(x) = x > 0",
+        ),
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),
         Keyword("param", "Numbers that a guide learns, from where they start.", "param m : Code [init=0.0]"),

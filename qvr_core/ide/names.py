@@ -57,6 +57,7 @@ from qvr_core.syntax.tree.declarations import (
     MorphismDecl,
     ObjectDecl,
     ProgramHeader,
+    TransformationHeader,
 )
 from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
 from qvr_core.syntax.tree.names import Name, Span
@@ -167,6 +168,11 @@ def _node(node: Any) -> Found:
             yield at(name, "declare")
             if kind is not None:
                 yield at(kind, "kind")
+        case TransformationHeader(name=name, source=source, target=target, kind=kind):
+            yield at(name, "declare")
+            yield from (at(side, "composition") for side in (source, target))
+            if kind is not None:
+                yield at(kind, "word", "transformation")
         case ImportDecl():
             yield from import_names(node)
         case DeductionHeader(name=name, domain=domain, codomain=codomain, options=options):
@@ -382,6 +388,8 @@ def _argument(argument: ArrowArg, call: str) -> Found:
             yield at(name, "word", argument.key.text)
         case ArrowRef(name=name) if call in OBJECT_CALLS:
             yield at(name, "object")
+        case ArrowRef(name=name) if call.rpartition(".")[2] == "change_base":
+            yield at(name, "transformation")
         case Number():
             return
         case String(value=value, span=span):

@@ -33,6 +33,7 @@ TOKEN_TYPES = {
     "deduction": "namespace",
     "function": "function",
     "distribution": "class",
+    "transformation": "function",
     "family": "class",
     "builtin": "function",
     "form": "function",

@@ -12,6 +12,7 @@ from qvr_core.ide.names import names_of
 from qvr_core.ide.occurrences import Occurrence
 from qvr_core.ide.view import model_of, statement_named
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.compositions import COMPOSITION
 from qvr_core.semantics.language.equations import METHODS, SOLVE
 from qvr_core.semantics.language.gates import GATED
 from qvr_core.semantics.language.prelude import EVERY_FAMILY
@@ -40,6 +41,7 @@ KINDS = {
     "deduction": "deduction",
     "def": "function",
     "family": "distribution",
+    "transformation": "transformation",
 }
 GLOBAL_KINDS = frozenset(KINDS.values())
 
@@ -169,6 +171,11 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
             return _of_file_or_template(snapshot, statement, name, "size" if occurrence.part == "size" else "unknown")
         case "arrow":
             return _of_file_or_template(snapshot, statement, name, "unknown")
+        case "composition":
+            declared = statement_named(snapshot, f"{COMPOSITION}{name}") is not None
+            return Symbol("composition", name) if declared else Symbol("word", name, -1, "composition")
+        case "transformation":
+            return _of_file(snapshot, name) or Symbol("word", name, -1, "change_base")
         case "family":
             return _of_file(snapshot, name) or Symbol("family", name, -1, occurrence.of or _owner_role(placed))
         case "value" | "callee" | "returned":
@@ -368,6 +375,11 @@ def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
     """Where this file declares the symbol; for data names, which nobody declares, the first use."""
     if symbol.target is not None or symbol.kind == "path":
         return []
+    if symbol.kind == "composition":
+        statement = statement_named(snapshot, f"{COMPOSITION}{symbol.name}")
+        named = () if statement is None else names_of(statement.header.unit)
+        own = (Found(symbol, one, statement.header, statement) for one in named if one.part == "declare" and statement)
+        return list(own)[:1]
     if symbol.kind in GLOBAL_KINDS:
         held = lookup(snapshot, symbol.name)
         if held is None:

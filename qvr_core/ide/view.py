@@ -9,7 +9,7 @@ from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.language.prelude import EVERY_FAMILY, PRELUDE_FAMILIES
 from qvr_core.semantics.scope.scope import DistributionEntry
 from qvr_core.semantics.types.model.arrows import Arrow
-from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import LetArrow, Model, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.syntax.source import Cursor
@@ -72,7 +72,7 @@ class _Declared(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-_NO_ARROWS = (ObjectModel, Replicated, LetArrow, Program, Composition, Deduction)
+_NO_ARROWS = (ObjectModel, Replicated, LetArrow, Program, Composition, Transformation, Deduction)
 
 
 def arrow_of(snapshot: Snapshot, name: str) -> Arrow | Program | None:
@@ -93,6 +93,7 @@ def model_of(snapshot: Snapshot) -> Model:
         programs=_Declared(snapshot, (Program,)),
         compositions=_Declared(snapshot, (Composition,)),
         deductions=_Declared(snapshot, (Deduction,)),
+        transformations=_Declared(snapshot, (Transformation,)),
         exports=(),
         order=(),
     )

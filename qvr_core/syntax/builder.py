@@ -41,6 +41,7 @@ from qvr_core.syntax.tree.declarations import (
     ObjectDecl,
     Parameter,
     ProgramHeader,
+    TransformationHeader,
 )
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import (
@@ -152,6 +153,11 @@ def family_header(children: list[Any], start: int, end: int) -> FamilyHeader:
     target, parameters, space, *rest = children
     colon = one(rest, TrailingColon)
     return FamilyHeader(name(target), parameters.items, space, colon and colon.span, Span(start, end))
+
+
+def transformation_header(children: list[Any], start: int, end: int) -> TransformationHeader:
+    target, source, codomain, *rest = children
+    return TransformationHeader(name(target), name(source), name(codomain), one(rest, Name), Span(start, end))
 
 
 def function_parameter(children: list[Any], start: int, end: int) -> FunctionParameter:
@@ -346,7 +352,7 @@ ACTIONS: dict[str, Action] = {
     function.__name__: function
     for function in (
         *(object_decl, morphism_decl, let_decl, export_decl, program_header, composition_header, deduction_header),
-        *(def_decl, def_header, family_header, import_decl, import_from, import_item),
+        *(def_decl, def_header, family_header, transformation_header, import_decl, import_from, import_item),
         *(trailing_colon, parameter, default, plain_kind, mor_kind, names),
         *(
             coproduct,

@@ -15,7 +15,7 @@ TAB_WIDTH = 4
 
 STATEMENT_WORDS = (
     *("object", "morphism", "let", "define", "program", "export", "composition", "deduction"),
-    *("def", "family", "import", "from"),
+    *("def", "family", "transformation", "import", "from"),
 )
 STEP_WORDS = ("data", "param", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
@@ -39,6 +39,7 @@ UNRESERVED = {
     "predict": r"[ \t]+[A-Za-z_]\w*[ \t]*(?:[:\[~]|<-)",
     "def": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
     "family": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
+    "transformation": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
     "import": r'[ \t]+"',
     "from": r'[ \t]+"[^"]*"[ \t]*import\b',
 }

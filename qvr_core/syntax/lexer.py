@@ -17,16 +17,16 @@ COMBINATORS = frozenset(
     {"fan", "scan", "stack", "repeat", "residual", "identity", "from_data", "last", "mean_over_time"}
 )
 # What may stand behind the dot of an arrow; any other name there is a factor's, or that of an imported file.
-METHODS = frozenset({"dagger", "freeze", "trace", "marginalize", "curry_left", "curry_right"})
+METHODS = frozenset({"dagger", "freeze", "trace", "marginalize", "change_base", "curry_left", "curry_right"})
 # Fixed terminals that are ordinary names unless the place makes them special.
 CONTEXTUAL = frozenset(
     {"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"}
-    | {"data", "predict", "param", "def", "family", "for", "if", "import"}
+    | {"data", "predict", "param", "def", "family", "transformation", "for", "if", "import"}
 )
 # Those that open a line of their kind, unless one of the signs follows that make them the name of something.
 OPENING: dict[str, dict[str, tuple[str, ...]]] = {
     "step": dict.fromkeys(("data", "predict", "param"), ("EQUAL", "DRAW", "TILDE")),
-    "statement": dict.fromkeys(("def", "family", "import", "from"), ("EQUAL", "COLON")),
+    "statement": dict.fromkeys(("def", "family", "transformation", "import", "from"), ("EQUAL", "COLON")),
 }
 DEDUCTION_ITEMS = frozenset({"atoms", "binders", "rule", "lexicon"})
 
@@ -98,6 +98,12 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
                     message = f"`{found}` is not a name: names consist of the letters a to z, digits and `_`"
                     problems.append(problem("invalid-character", message, Span(position, end)))
                 tokens.append(Token("NAME" if deduction else words.get(found, "NAME"), found, position, end))
+            case "operator" if found == "->" and _maps(tokens, start, "transformation"):
+                span = Span(position, end)
+                message = "a transformation maps the weights of one composition to those of another: `=>`"
+                fix = ("Replace it with `=>`", ((span, "=>"),))
+                problems.append(problem("invalid-character", message, span, fix))
+                tokens.append(Token(operators["=>"], "=>", position, end))
             case "operator":
                 tokens.append(Token(operators[found], found, position, end))
             case "number":
@@ -127,6 +133,8 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
                 message = "strings stand in double quotes"
                 problems.append(problem("invalid-character", message, Span(position, end), fix))
                 tokens.append(Token("STRING", found, position, end))
+            case "foreign" if found == "=>" and _maps(tokens, start, "trans"):
+                tokens.append(Token(operators[found], found, position, end))
             case "foreign":
                 span, meant = Span(position, end), LOOKALIKES[found]
                 if deduction and meant == "->":
@@ -144,6 +152,12 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
     else:
         _mark(tokens, start)
     return tokens, problems
+
+
+def _maps(tokens: list[Token], start: str, opener: str) -> bool:
+    """Whether these are the first words of a transformation, in front of its `=>`; its own word may be misspelt."""
+    opens = start == "statement" and len(tokens) > 2 and tokens[2].kind == "COLON"
+    return opens and tokens[0].kind == "NAME" and tokens[0].text.startswith(opener)
 
 
 def _beyond_numbers(kind: str, text: str) -> str:
@@ -165,6 +179,10 @@ def _mark_deduction(tokens: list[Token]) -> None:
 
 # What a value, or an object expression, may end with: only behind one can `for`, `if` and `from` be more than names.
 _ENDS = frozenset({"NAME", "INT", "FLOAT", "STRING", "UNDERSCORE", "RPAR", "RSQB", "RBRACE"})
+
+
+# Where `as` stands in front of what a statement claims to be.
+_KIND_AT = {"COMPOSITION": 2, "TRANSFORMATION": 6}
 
 
 def _mark(tokens: list[Token], start: str) -> None:
@@ -199,7 +217,7 @@ def _mark(tokens: list[Token], start: str) -> None:
             elif text == "in" and factors:
                 tokens[i] = token.read_as("IN")
                 factors -= 1
-            elif text == "as" and (i == 2 if opening == "COMPOSITION" else i > 1 and opening in ("IMPORT", "FROM")):
+            elif text == "as" and (i == _KIND_AT.get(opening) or (i > 1 and opening in ("IMPORT", "FROM"))):
                 tokens[i] = token.read_as("AS")
             elif text == "import" and i == 2 and opening == "FROM":
                 tokens[i] = token.read_as("IMPORT")

@@ -54,6 +54,7 @@ from qvr_core.syntax.tree.declarations import (
     ObjectDecl,
     Parameter,
     ProgramHeader,
+    TransformationHeader,
 )
 from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
 from qvr_core.syntax.tree.names import Name
@@ -424,6 +425,9 @@ def _statement(node: Header | Parameter | FunctionParameter) -> Doc:
             return [f"program {name.text}", *listed, " : ", *_typed(domain, codomain), *_options(options)]
         case CompositionHeader(name, kind):
             return f"composition {name.text}" + (f" as {kind.text}" if kind is not None else "")
+        case TransformationHeader(name, source, target, kind):
+            claim = f" as {kind.text}" if kind is not None else ""
+            return f"transformation {name.text} : {source.text} => {target.text}{claim}"
         case DeductionHeader(name, domain, codomain, options):
             return [f"deduction {name.text} : ", *_typed(domain, codomain), *_options(options)]
 

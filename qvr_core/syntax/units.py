@@ -31,6 +31,7 @@ from qvr_core.syntax.tree.declarations import (
     ObjectDecl,
     Parameter,
     ProgramHeader,
+    TransformationHeader,
 )
 from qvr_core.syntax.tree.deductions import AtomsItem, RuleItem
 from qvr_core.syntax.tree.names import Name, Span
@@ -197,6 +198,7 @@ def _declared(node: Any) -> tuple[Name, ...]:
             | DefDecl(name=name)
             | DefHeader(name=name)
             | FamilyHeader(name=name)
+            | TransformationHeader(name=name)
             | ObserveStep(name=name)
             | PredictStep(name=name)
             | MarginalizeStep(name=name)

@@ -42,6 +42,7 @@ from qvr_core.syntax.tree.declarations import (
     ObjectDecl,
     Parameter,
     ProgramHeader,
+    TransformationHeader,
 )
 from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
 from qvr_core.syntax.tree.objects import (
@@ -180,6 +181,7 @@ _BELOW = dict(
             lambda node: (node.name, *(node.parameters or ()), node.domain, node.codomain, *_some(node.options)),
         ),
         _of(CompositionHeader, lambda node: (node.name, *_some(node.kind))),
+        _of(TransformationHeader, lambda node: (node.name, node.source, node.target, *_some(node.kind))),
         _of(DeductionHeader, lambda node: (node.name, node.domain, node.codomain, *_some(node.options))),
     )
 )

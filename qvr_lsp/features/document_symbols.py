@@ -27,6 +27,7 @@ KINDS = {
     "deduction": 3,
     "function": 12,
     "distribution": 5,
+    "transformation": 12,
     "data": 8,
     "site": 13,
     "binding": 14,

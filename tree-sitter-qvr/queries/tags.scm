@@ -7,6 +7,7 @@
 (family_header name: (name) @name) @definition.class
 (composition_header name: (name) @name) @definition.class
 (deduction_header name: (name) @name) @definition.class
+(transformation_header name: (name) @name) @definition.function
 (draw (name) @name) @reference.call
 (arrow_call . (name) @name) @reference.call
 (arith_call . (name) @name) @reference.call

@@ -20,6 +20,7 @@ static const Word WORDS[] = {
   {"deduction", STATEMENT | NEVER_CHAINED, DEDUCTION, NOTHING_SPECIAL},
   {"def", STATEMENT | UNRESERVED | NEVER_CHAINED | MISPLACED, PROGRAM, A_NAME_AND_PARENTHESIS},
   {"family", STATEMENT | UNRESERVED | NEVER_CHAINED | MISPLACED, FAMILY, A_NAME_AND_PARENTHESIS},
+  {"transformation", STATEMENT | UNRESERVED | NEVER_CHAINED, COMPOSITION, A_NAME_AND_LIST},
   {"import", STATEMENT | UNRESERVED | NEVER_CHAINED, STATEMENT_ONLY, A_STRING},
   {"from", STATEMENT | UNRESERVED | NEVER_CHAINED, STATEMENT_ONLY, A_STRING_AND_IMPORT},
   {"data", STEP | UNRESERVED | NEVER_CHAINED, STATEMENT_ONLY, A_NAME_AND_LIST},
@@ -61,7 +62,7 @@ static const struct { const char *text, *meant; } ELSEWHERE_CALLED[] = {
 };
 
 static const char *const COMBINATORS[] = {"fan", "from_data", "identity", "last", "mean_over_time", "repeat", "residual", "scan", "stack", NULL};
-static const char *const METHODS[] = {"curry_left", "curry_right", "dagger", "freeze", "marginalize", "trace", NULL};
+static const char *const METHODS[] = {"change_base", "curry_left", "curry_right", "dagger", "freeze", "marginalize", "trace", NULL};
 static const char *const STEP_KEYS[] = {"noncentred", "sum_to_zero", "auxiliary", NULL};
 static const char *const BOUND_WORDS[] = {"low", "high", NULL};
 static const char *const LOOPS[] = {"for", "while", "if", NULL};

@@ -8,7 +8,7 @@
 (float) @constant.numeric.float
 
 [
-  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family"
+  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family" "transformation"
   "sample" "observe" "predict" "marginalize" "score" "data" "param" "factor" "in"
   "atoms" "binders" "rule" "lexicon"
 ] @keyword
@@ -41,6 +41,7 @@
 (def_header name: (name) @function)
 (family_header name: (name) @type)
 (composition_header name: (name) @type)
+(transformation_header name: (name) @function)
 (deduction_header name: (name) @type)
 (composition_rule name: (name) @function)
 (rule_item name: (name) @function)

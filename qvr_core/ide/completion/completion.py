@@ -74,7 +74,8 @@ from qvr_core.ide.completion.order_of_values import VALUES, in_a_formula
 from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_of_object
 from qvr_core.ide.completion.rows import earlier_offered, looked_up_offered, products_offered, rows_offered
 from qvr_core.ide.completion.sets import data_offered, header_offered, summed_over
-from qvr_core.ide.completion.snippets import FAMILY_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
+from qvr_core.ide.completion.snippets import FAMILY_RULES, MAP_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
+from qvr_core.ide.completion.transformations import compositions_offered, transformations_offered
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of
 from qvr_core.ide.completion.usual_arguments import usual_offered
 from qvr_core.ide.keywords import KEYWORDS
@@ -85,6 +86,7 @@ from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.families import heads_for
 from qvr_core.semantics.language.prelude import EVERY_FAMILY
 from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.language.transformations import KEEPS
 from qvr_core.semantics.types.model.arrows import Arrow, Sort
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Finite, Space
@@ -159,8 +161,8 @@ def _openers(snapshot: Snapshot, place: Context) -> Items:
         case "deduction_item":
             yield from (_keyword(word) for word in ITEM_WORDS)
         case "composition_rule":
-            family = place.statement is not None and place.statement.header.unit.keyword == "family"
-            for name, text in FAMILY_RULES if family else OPERATIONS:
+            keyword = "" if place.statement is None else place.statement.header.unit.keyword
+            for name, text in {"family": FAMILY_RULES, "transformation": MAP_RULES}.get(keyword, OPERATIONS):
                 yield Completion(name, "property", text, insert=text, rank=GOOD)
         case _:
             return
@@ -225,6 +227,10 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
                     yield item
         case "composition":
             yield from (Completion(name, "module", rank=GOOD) for name in BUILTIN_COMPOSITIONS)
+        case "transformation" if _seen(place, "AS"):
+            yield from (Completion(word, "enum", says, rank=GOOD) for word, says in KEEPS.items())
+        case "transformation" if _seen(place, "COLON"):
+            yield from compositions_offered(snapshot)
         case _:
             return
 
@@ -285,6 +291,9 @@ def _expression(snapshot: Snapshot, place: Context, bracket: Bracket | None) -> 
         return
     if call == "identity":
         yield from objects_offered(snapshot, place)
+        return
+    if call == "change_base":
+        yield from transformations_offered(snapshot, place)
         return
     if call in COMBINATORS and bracket is not None and bracket.position > 0 and not bracket.since:
         for key in COMBINATORS[call].words:

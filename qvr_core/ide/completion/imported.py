@@ -33,8 +33,9 @@ OBJECTS = frozenset(("object",))
 ARROWS = frozenset(("morphism", "let", "program"))
 VALUES = ARROWS | {"function"}
 DRAWN = ARROWS | {"distribution"}
+TRANSFORMED = frozenset(("transformation",))
 
-ITEM_KINDS = {"distribution": "class"}
+ITEM_KINDS = {"distribution": "class", "transformation": "function"}
 """What completion calls the kinds of declarations that it calls otherwise."""
 
 OF_PATH = re.compile(r'(?:import|from)\s+"([^"]*)\Z')
@@ -268,4 +269,4 @@ def _of_expression(place: Context) -> Set[str]:
     if inner is not None and inner.since and inner.since[-1].kind == "EQUAL":
         return frozenset()
     call = "" if inner is None or inner.before is None else inner.before.text
-    return OBJECTS if call == "identity" else ARROWS
+    return OBJECTS if call == "identity" else TRANSFORMED if call == "change_base" else ARROWS

@@ -5,8 +5,12 @@ from __future__ import annotations
 from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS
 from qvr_core.semantics.language.options import SEMIRINGS
 from qvr_core.semantics.language.roles import ROLES
+from qvr_core.semantics.language.transformations import KEEPS
 
-STATEMENTS = ("object", "morphism", "let", "program", "def", "family", "export", "import", "composition", "deduction")
+STATEMENTS = (
+    *("object", "morphism", "let", "program", "def", "family", "export", "import"),
+    *("composition", "transformation", "deduction"),
+)
 
 SNIPPETS = {
     "object": "object ${1:Name} : ${2|Real,FinSet,Simplex|} ${3:64}",
@@ -19,6 +23,8 @@ SNIPPETS = {
     "export": "export ${1:name}",
     "import": 'import "${1:file}.qvr" as ${2:prefix}',
     "composition": f"composition ${{1|{','.join(BUILTIN_COMPOSITIONS)}|}}",
+    "transformation": f"transformation ${{1:name}} : ${{2|{','.join(BUILTIN_COMPOSITIONS)}|}} => "
+    f"${{3|{','.join(BUILTIN_COMPOSITIONS)}|}} as ${{4|{','.join(KEEPS)}|}}\n    map(${{5:x}}) = $0",
     "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
     f"[semiring=${{4|{','.join(SEMIRINGS)}|}}, start=${{5:S}}]\n"
     "    atoms $5\n    rule ${6:name} : $0 |- ",
@@ -42,6 +48,8 @@ OPERATIONS = (
     ("unit", "unit = 1.0"),
     ("zero", "zero = 0.0"),
 )
+
+MAP_RULES = (("map", "map(x) = "),)
 
 FAMILY_RULES = (
     ("density", "density(x) = "),

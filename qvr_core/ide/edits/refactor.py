@@ -223,11 +223,12 @@ ORDER = {
     "program": 4,
     "export": 5,
     "composition": -1,
+    "transformation": 3,
 }
 
 
 # Kinds that stand with blank lines around each.
-APART = ("program", "composition", "family")
+APART = ("program", "composition", "transformation", "family")
 
 
 def _noncentred(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[Action]:

@@ -56,7 +56,9 @@ def import_actions(snapshot: Snapshot, unknown: dict[str, LocatedDiagnostic], fi
 def declaration_of(name: str) -> re.Pattern[str]:
     """A line that declares a name."""
     several = rf"(?:\w+\s*,\s*)*{re.escape(name)}(?!\w)"
-    return re.compile(rf"^(?:object|morphism|let|define|program|def|family)[ \t]+{several}", re.MULTILINE)
+    return re.compile(
+        rf"^(?:object|morphism|let|define|program|def|family|transformation)[ \t]+{several}", re.MULTILINE
+    )
 
 
 def written_path(location: str, importer: str) -> str | None:

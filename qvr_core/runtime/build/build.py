@@ -27,9 +27,10 @@ from qvr_core.runtime.arrows.summation import compose
 from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.arrows.windows import ConvArrow, PoolArrow
 from qvr_core.runtime.build.build_tensors import tensor_arrow
-from qvr_core.runtime.build.declared_algebras import algebra_named
+from qvr_core.runtime.build.declared_algebras import algebra_named, transformation_named
 from qvr_core.runtime.programs.declared.families import declared_family
 from qvr_core.runtime.tensors.algebras import Algebra
+from qvr_core.runtime.tensors.transformations import Map
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
 from qvr_core.runtime.values.layout import factors
@@ -279,6 +280,10 @@ class Builder:
 
         tape = tape_of(program, items, self.model, self.arrow, training=training)
         return None if tape is None else loop_of(tape)
+
+    def transformation(self, name: str) -> Map:
+        """The map of a transformation, builtin or declared in the file."""
+        return transformation_named(name, self.model, self)
 
     def algebra(self, name: str) -> Algebra:
         """The algebra of a composition, builtin or defined in the file."""

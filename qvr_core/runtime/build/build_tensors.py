@@ -15,6 +15,7 @@ from qvr_core.runtime.tensors.tensors import (
     IdentityTensor,
     KernelTensor,
     LatentTensor,
+    MappedTensor,
     ObservedTensor,
     ParallelTensor,
     RepeatedTensor,
@@ -27,6 +28,7 @@ from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
+    ChangeBase,
     Compose,
     Curry,
     Dagger,
@@ -82,6 +84,10 @@ def _tensor(node: Arrow, builder: ArrowBuilder, algebra: Algebra) -> TensorArrow
             return IdentityTensor(domain, codomain, algebra)
         case Dagger():
             return DaggerTensor(_tensor(node.base, builder, algebra), domain, codomain)
+        case ChangeBase():
+            # below it another algebra holds
+            base = _tensor(node.base, builder, builder.algebra(node.source))
+            return MappedTensor(base, builder.transformation(node.transformation), algebra)
         case Curry():
             return CurriedTensor(_tensor(node.base, builder, algebra), domain, codomain, node.left)
         case PartialTrace():
@@ -127,6 +133,8 @@ def algebra_of(node: Arrow, builder: ArrowBuilder) -> Algebra:
 def _algebra_name(node: Arrow, model: Model, seen: set[str]) -> str | None:
     if isinstance(node, Latent | Observed):
         return node.algebra
+    if isinstance(node, ChangeBase):
+        return node.target
     if isinstance(node, Ref):
         if node.name in seen:
             return None

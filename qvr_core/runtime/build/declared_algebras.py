@@ -1,4 +1,4 @@
-"""A `composition` with a body as an algebra: its operations are compiled like any arithmetic."""
+"""A `composition` with a body as an algebra, a `transformation` as a map: compiled like any arithmetic."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.execution import Request
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.tensors.algebras import ALGEBRAS, Algebra
+from qvr_core.runtime.tensors.transformations import MAPS, Map
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.semantics.types.model.deductions import Composition
@@ -23,6 +24,24 @@ def algebra_named(name: str, model: Model, parts: Parts) -> Algebra:
     if name not in ALGEBRAS:
         raise RuntimeProblem(f"there is no composition `{name}`")
     return ALGEBRAS[name]
+
+
+def transformation_named(name: str, model: Model, parts: Parts) -> Map:
+    """The map that a change of base names: one that the file declares, or a builtin one."""
+    declared = model.transformations.get(name)
+    if declared is None or declared.body is None:
+        if name not in MAPS:
+            raise RuntimeProblem(f"there is no transformation `{name}`")
+        return MAPS[name]
+    evaluate, parameter = compile_expr(declared.body, parts), declared.parameter
+
+    def mapped(weights: Tensor) -> Tensor:
+        bound = {parameter: Cell(weights, False)}
+        frame = Frame(f"transformation {name}", Request(), 1, None, False, {}, bound)
+        found = arrays.as_tensor(evaluate(frame).value).to(weights.dtype)
+        return found.expand(weights.shape)  # a formula that does not read the weight gives one number
+
+    return mapped
 
 
 def defined_algebra(composition: Composition, parts: Parts) -> Algebra:

@@ -10,6 +10,7 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.values.errors import RuntimeProblem
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.language.compositions import COMPOSITIONS
 
 Binary = Callable[[Tensor, Tensor], Tensor]
 Reduce = Callable[[Tensor], Tensor]
@@ -99,8 +100,22 @@ def _identity(log_probs: Tensor) -> Tensor:
     return log_probs
 
 
+def _known(
+    name: str,
+    times: Binary,
+    join: Reduce,
+    value: Callable[[Tensor], Tensor],
+    *,
+    product: Binary | None = None,
+    from_log_probs: Callable[[Tensor], Tensor] = arrays.exp,
+) -> Algebra:
+    """One of the language's, with the facts that the checker has of it."""
+    facts = COMPOSITIONS[name]
+    return Algebra(name, times, join, facts.unit, facts.zero, value, facts.low, facts.high, product, from_log_probs)
+
+
 def _fuzzy(name: str, times: Binary, join: Reduce) -> Algebra:
-    return Algebra(name, times, join, 1.0, 0.0, arrays.sigmoid, 0.0, 1.0)
+    return _known(name, times, join, arrays.sigmoid)
 
 
 def _lukasiewicz(a: Tensor, b: Tensor) -> Tensor:
@@ -109,18 +124,16 @@ def _lukasiewicz(a: Tensor, b: Tensor) -> Tensor:
 
 _TABLE = (
     _fuzzy("product_fuzzy", arrays.mul, _probabilistic_sum),
-    Algebra("boolean", arrays.mul, _any, 1.0, 0.0, _rounded, 0.0, 1.0),
+    _known("boolean", arrays.mul, _any, _rounded),
     _fuzzy("lukasiewicz", _lukasiewicz, lambda w: w.sum(-1).clamp(max=1.0)),
     _fuzzy("godel", arrays.minimum, _any),
-    Algebra("tropical", arrays.add, _smallest, 0.0, math.inf, _free, from_log_probs=arrays.neg),
-    Algebra("max_plus", arrays.add, _any, 0.0, -math.inf, _free, from_log_probs=_identity),
-    Algebra(
-        "log_prob", arrays.add, lambda w: arrays.logsumexp(w, -1), 0.0, -math.inf, _free, from_log_probs=_identity
-    ),
-    Algebra("real", arrays.mul, _sum, 1.0, 0.0, _free, product=arrays.matmul),
-    Algebra("probability", arrays.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=arrays.matmul),
-    Algebra("counting", arrays.mul, _sum, 1.0, 0.0, F.softplus, 0.0, product=arrays.matmul),
-    Algebra("markov", arrays.mul, _sum, 1.0, 0.0, _rows, 0.0, 1.0, product=arrays.matmul),
+    _known("tropical", arrays.add, _smallest, _free, from_log_probs=arrays.neg),
+    _known("max_plus", arrays.add, _any, _free, from_log_probs=_identity),
+    _known("log_prob", arrays.add, lambda w: arrays.logsumexp(w, -1), _free, from_log_probs=_identity),
+    _known("real", arrays.mul, _sum, _free, product=arrays.matmul),
+    _known("probability", arrays.mul, _sum, _rows, product=arrays.matmul),
+    _known("counting", arrays.mul, _sum, F.softplus, product=arrays.matmul),
+    _known("markov", arrays.mul, _sum, _rows, product=arrays.matmul),
 )  # fmt: skip
 
 ALGEBRAS: Mapping[str, Algebra] = {algebra.name: algebra for algebra in _TABLE}

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.tensors.algebras import Algebra
+from qvr_core.runtime.tensors.transformations import Map
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.semantics.types.model.arrows import Arrow, Stack
 from qvr_core.semantics.types.model.file import Model
@@ -31,6 +32,10 @@ class ArrowBuilder(Protocol):
 
     def copies(self, node: Stack) -> list[ArrowModule]:
         """The fresh copies of a stack's body."""
+        ...
+
+    def transformation(self, name: str) -> Map:
+        """A map of weights from one algebra to another, builtin or declared in the file."""
         ...
 
     def algebra(self, name: str) -> Algebra:

@@ -6,7 +6,7 @@ flattened to (|A|, |B|), last factor fastest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.arrows.repetition import wanted_steps
@@ -214,6 +214,19 @@ class DaggerTensor(TensorArrow):
 
     def flat(self) -> Tensor:
         return self.base[0].flat().mT
+
+
+class MappedTensor(TensorArrow):
+    """`f.change_base(t)`: every weight mapped into another algebra."""
+
+    def __init__(self, base: TensorArrow, mapped: Callable[[Tensor], Tensor], algebra: Algebra) -> None:
+        super().__init__(base.domain, base.codomain, algebra)
+        self.base = (base,)
+        self.mapped = mapped
+        adopt(self, [base])
+
+    def flat(self) -> Tensor:
+        return self.mapped(self.base[0].flat())
 
 
 class CurriedTensor(TensorArrow):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from qvr_core.semantics.arrows.combinator_arguments import Checker
+from qvr_core.semantics.language.transformations import between
 from qvr_core.semantics.scope.inherited import algebra_of
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, Scope, show
 from qvr_core.semantics.scope.sequences import can_lift, lift
@@ -22,7 +23,7 @@ from qvr_core.semantics.types.density import EXACT, then
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
 from qvr_core.semantics.types.model.arrows import Arrow, Compose, Damaged, Fan, Identity, Lift, Scan, Sort
 from qvr_core.semantics.types.spaces import Linear, Named, factors_of, has_seq, is_finite, is_unknown, item_of, width
-from qvr_core.syntax.tree.arrows import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr
+from qvr_core.syntax.tree.arrows import ArrowCall, ArrowExpr, ArrowRef, ComposeExpr, TensorExpr
 from qvr_core.syntax.tree.names import Span
 
 
@@ -34,7 +35,10 @@ def check_compose(expr: ComposeExpr, scope: Scope, given: Named | None, check: C
     for index, piece in enumerate(pieces):
         stage = check(piece, scope, stages[-1].codomain if stages else given)
         if stages:
-            joined = _connect(stages, stage, pieces[index - 1], piece, operators[index - 1], scope) and joined
+            joined = (
+                _connect(stages, stage, pieces[index - 1], piece, operators[index - 1], scope, pieces[0].span.start)
+                and joined
+            )
         else:
             stages.append(stage)
     _hint_repeats(pieces, stages, scope)
@@ -89,7 +93,7 @@ def _flatten(expr: ComposeExpr) -> tuple[list[ArrowExpr], list[Span]]:
 
 
 def _connect(
-    stages: list[Arrow], stage: Arrow, left: ArrowExpr, right: ArrowExpr, operator: Span, scope: Scope
+    stages: list[Arrow], stage: Arrow, left: ArrowExpr, right: ArrowExpr, operator: Span, scope: Scope, begins: int
 ) -> bool:
     """Add `stage` after `stages`, lifting whichever side works on single elements; False where they are not of kinds
     that go together."""
@@ -104,7 +108,7 @@ def _connect(
     elif has_seq(given) and not has_seq(wanted):
         stage = lift(stage)
     reported = len(scope.diagnostics)
-    check_sorts(stages[-1], stage, left, right, operator, scope)
+    check_sorts(stages[-1], stage, left, right, operator, scope, begins)
     scope.require_fit(
         stages[-1].codomain,
         stage.domain,
@@ -164,8 +168,17 @@ def joint_sort(arrows: Sequence[Arrow]) -> Sort:
     return Sort.SAMPLED if Sort.SAMPLED in sorts else Sort.DETERMINISTIC
 
 
-def check_sorts(first: Arrow, second: Arrow, left: ArrowExpr, right: ArrowExpr, operator: Span, scope: Scope) -> None:
-    """Tensor arrows compose with tensor arrows, in one algebra."""
+def check_sorts(
+    first: Arrow,
+    second: Arrow,
+    left: ArrowExpr,
+    right: ArrowExpr,
+    operator: Span,
+    scope: Scope,
+    begins: int | None = None,
+) -> None:
+    """Tensor arrows compose with tensor arrows, in one algebra.  `begins` is where all that stands before the operator
+    does, if it is more than `left`."""
     if Sort.TENSOR not in (first.sort, second.sort):
         return
     for arrow, expr in ((first, left), (second, right)):
@@ -179,7 +192,23 @@ def check_sorts(first: Arrow, second: Arrow, left: ArrowExpr, right: ArrowExpr, 
     one, other = algebra_of(first, scope), algebra_of(second, scope)
     if one is not None and other is not None and one != other:
         message = f"`{arrow_text(left)}` composes in `{one}`, but `{arrow_text(right)}` in `{other}`"
-        scope.report(ALGEBRA_MISMATCH, message, operator)
+        before = left.span if begins is None else Span(begins, left.span.end)
+        changes = ((before, one, other, begins not in (None, left.span.start)), (right.span, other, one, False))
+        fixes = [fix for each in changes if (fix := _change(*each, left if each[0] is before else right, scope))]
+        scope.report(ALGEBRA_MISMATCH, message, operator, fixes=fixes)
+
+
+def _change(span: Span, source: str, target: str, several: bool, expr: ArrowExpr, scope: Scope) -> Fix | None:
+    """The change of base by which one side has the other's algebra, where the language has one."""
+    name = between(source, target, scope.algebra)
+    if name is None:
+        return None
+    whole = scope.origin(span)
+    if several or isinstance(expr, TensorExpr | ComposeExpr):
+        edits = (Edit(whole, "(", "before"), Edit(whole, f").change_base({name})", "after"))
+    else:
+        edits = (Edit(whole, f".change_base({name})", "after"),)
+    return Fix(f"Map the weights of `{source}` to `{target}`: `.change_base({name})`", edits)
 
 
 def _hint_repeats(pieces: Sequence[ArrowExpr], stages: Sequence[Arrow], scope: Scope) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from qvr_core.semantics.arrows.changes_of_base import check_change_base, damaged, is_matrix
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope, show
 from qvr_core.semantics.types.arrow_text import arrow_text, plain
-from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, SORT_MISMATCH, UNKNOWN_FIELD
+from qvr_core.semantics.types.codes import CALL_ARGUMENTS, NOT_ENDOMORPHISM, UNKNOWN_FIELD
 from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Curry,
     Dagger,
-    Damaged,
     Density,
     DropFactors,
     Freeze,
@@ -31,7 +31,6 @@ from qvr_core.semantics.types.spaces import (
     Seq,
     Space,
     factors_of,
-    is_finite,
     is_unknown,
     item_of,
     product,
@@ -43,7 +42,7 @@ from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.tree.options import Number, String
 
-METHODS = ("dagger", "freeze", "trace", "marginalize", "curry_left", "curry_right")
+METHODS = ("dagger", "freeze", "trace", "marginalize", "change_base", "curry_left", "curry_right")
 
 
 def check_postfix(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
@@ -51,6 +50,8 @@ def check_postfix(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     match expr.attribute.text:
         case "dagger":
             return _dagger(expr, base, scope)
+        case "change_base":
+            return check_change_base(expr, base, scope)
         case "curry_left" | "curry_right":
             return _curry(expr, base, scope)
         case "freeze":
@@ -71,31 +72,15 @@ def check_postfix(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
             return _field(expr, base, scope)
 
 
-def _damaged(expr: PostfixExpr, scope: Scope, sort: Sort = Sort.DETERMINISTIC) -> Damaged:
-    return Damaged(domain=UNKNOWN, codomain=UNKNOWN, sort=sort, origin=scope.origin(expr.span), density=DETERMINISTIC)
-
-
 def _no_arguments(expr: PostfixExpr, scope: Scope) -> None:
     if expr.args:
         scope.report(CALL_ARGUMENTS, f"`.{expr.attribute.text}` takes no arguments", expr.args[0].span)
 
 
-def _is_matrix(expr: PostfixExpr, base: Arrow, scope: Scope) -> bool:
-    if isinstance(base, Damaged) or base.sort is Sort.TENSOR:
-        return True
-    finite = is_finite(base.domain.space) and is_finite(base.codomain.space)
-    if base.sort is Sort.DETERMINISTIC and finite:
-        return True
-    what = "a deterministic arrow" if base.sort is Sort.DETERMINISTIC else "a sampled arrow"
-    message = f"`.{expr.attribute.text}` wants a tensor arrow, but `{arrow_text(expr.base)}` is {what}"
-    scope.report(SORT_MISMATCH, message, expr.attribute.span)
-    return False
-
-
 def _dagger(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     _no_arguments(expr, scope)
-    if not _is_matrix(expr, base, scope):
-        return _damaged(expr, scope)
+    if not is_matrix(expr, base, scope):
+        return damaged(expr, scope)
     return Dagger(
         domain=base.codomain,
         codomain=base.domain,
@@ -109,11 +94,11 @@ def _dagger(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
 def _curry(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     """A * B -o C to B -o A * C (`curry_left`) or to A -o B * C (`curry_right`)."""
     _no_arguments(expr, scope)
-    if not _is_matrix(expr, base, scope):
-        return _damaged(expr, scope)
+    if not is_matrix(expr, base, scope):
+        return damaged(expr, scope)
     space, word = base.domain.space, expr.attribute.text
     if is_unknown(space) or is_unknown(base.codomain.space):
-        return _damaged(expr, scope, Sort.TENSOR)
+        return damaged(expr, scope, Sort.TENSOR)
     count, left = len(factors_of(space)), word == "curry_left"
     if count < 2:
         which = "first" if left else "last"
@@ -122,7 +107,7 @@ def _curry(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
             f"but `{arrow_text(expr.base)}` reads {show(base.domain)}, which has one factor"
         )
         scope.report(CALL_ARGUMENTS, message, expr.attribute.span)
-        return _damaged(expr, scope, Sort.TENSOR)
+        return damaged(expr, scope, Sort.TENSOR)
     moved = _product_of(space, (0,) if left else (count - 1,))
     return Curry(
         domain=_product_of(space, range(1, count) if left else range(count - 1)),
@@ -149,11 +134,11 @@ def _objects(expr: PostfixExpr, scope: Scope) -> list[tuple[ObjectRef, Named]] |
 
 def _trace(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     objects = _objects(expr, scope)
-    if objects is None or not _is_matrix(expr, base, scope):
-        return _damaged(expr, scope)
+    if objects is None or not is_matrix(expr, base, scope):
+        return damaged(expr, scope)
     if len(objects) != 1:
         scope.report(CALL_ARGUMENTS, "`.trace` takes one object: f.trace(X)", expr.attribute.span)
-        return _damaged(expr, scope, Sort.TENSOR)
+        return damaged(expr, scope, Sort.TENSOR)
     over = objects[0][1]
     domain, codomain = _without_last(base.domain.space, over), _without_last(base.codomain.space, over)
     if domain is None or codomain is None:
@@ -162,7 +147,7 @@ def _trace(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
         if base.domain.space == base.codomain.space == over.space:
             message = f"`.trace({over.written})` would leave nothing: it wants A * {over.written} -o B * {over.written}"
         scope.report(NOT_ENDOMORPHISM, message, expr.attribute.span)
-        return _damaged(expr, scope, Sort.TENSOR)
+        return damaged(expr, scope, Sort.TENSOR)
     return PartialTrace(
         domain=domain,
         codomain=codomain,
@@ -197,25 +182,25 @@ def _product_of(space: Space, indices: Sequence[int]) -> Named:
 
 def _drop(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     objects = _objects(expr, scope)
-    if objects is None or not _is_matrix(expr, base, scope):
-        return _damaged(expr, scope)
+    if objects is None or not is_matrix(expr, base, scope):
+        return damaged(expr, scope)
     if not objects:
         scope.report(CALL_ARGUMENTS, "`.marginalize` takes the objects to drop: f.marginalize(X)", expr.attribute.span)
-        return _damaged(expr, scope, Sort.TENSOR)
+        return damaged(expr, scope, Sort.TENSOR)
     space = base.codomain.space
     if is_unknown(space):
-        return _damaged(expr, scope, Sort.TENSOR)
+        return damaged(expr, scope, Sort.TENSOR)
     dropped: list[int] = []
     for ref, named in objects:
         index = _factor_index(space, ref.name.text, named.space, dropped)
         if index is None:
             _no_factor(expr, ref.name, base.codomain, (), scope)
-            return _damaged(expr, scope, Sort.TENSOR)
+            return damaged(expr, scope, Sort.TENSOR)
         dropped.append(index)
     kept = [index for index in range(len(factors_of(space))) if index not in dropped]
     if not kept:
         scope.report(CALL_ARGUMENTS, "`.marginalize` must leave a factor", expr.attribute.span)
-        return _damaged(expr, scope, Sort.TENSOR)
+        return damaged(expr, scope, Sort.TENSOR)
     return DropFactors(
         domain=base.domain,
         codomain=_product_of(space, kept),
@@ -260,11 +245,11 @@ def _field(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     codomain = base.codomain
     space = item_of(codomain.space)
     if is_unknown(space):
-        return _damaged(expr, scope, base.sort)
+        return damaged(expr, scope, base.sort)
     names = space.names if isinstance(space, Product) else ()
     if field.text not in names:
         _no_factor(expr, field, codomain, METHODS, scope)
-        return _damaged(expr, scope, base.sort)
+        return damaged(expr, scope, base.sort)
     index = names.index(field.text)
     factor = factors_of(space)[index]
     result = Named(factor, field.text)

@@ -1,1 +1,1 @@
-"""Deductions and compositions: terms, rules, their closure and their instances."""
+"""Deductions: terms, rules, their closure and their instances."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from qvr_core.semantics.file.declarations import Checked
 from qvr_core.semantics.file.file_rules import FileRules
 from qvr_core.semantics.file.imported import Imports, Statements
+from qvr_core.semantics.language.compositions import DEFAULT
 from qvr_core.syntax.tree.units import Statement
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
         @property
         def records(self) -> Mapping[int, Node]: ...
-
-
-DEFAULT = "product_fuzzy"
 
 
 class Algebras:

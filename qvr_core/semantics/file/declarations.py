@@ -15,6 +15,7 @@ from qvr_core.semantics.arrows.uncounted import terms_in, terms_of
 from qvr_core.semantics.arrows.weight_priors import renamed, weights_of
 from qvr_core.semantics.file.replicated_arrows import copies_of, replicas, replicate_number
 from qvr_core.semantics.language.builtins import BUILTINS
+from qvr_core.semantics.language.compositions import COMPOSITION
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.scope.bounds import too_many_copies, too_many_stages
 from qvr_core.semantics.scope.inherited import algebra_of, data_of, extent_of, scanned_direction, stages_of
@@ -33,13 +34,14 @@ from qvr_core.semantics.scope.scope import (
     ObjectEntry,
     Scope,
     TemplateEntry,
+    TransformationEntry,
     UnknownName,
 )
 from qvr_core.semantics.types.codes import HIDDEN_BUILTIN
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.internal_error import failure
 from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Sort
-from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import Export, LetArrow, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
@@ -59,14 +61,12 @@ from qvr_core.syntax.tree.declarations import (
     MorphismDecl,
     ObjectDecl,
     ProgramHeader,
+    TransformationHeader,
 )
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.units import Statement
 
-COMPOSITION = "composition "
-"""Before the name of a composition in the file's namespace."""
-
-Node = ObjectModel | Arrow | LetArrow | Program | Composition | Deduction | Replicated
+Node = ObjectModel | Arrow | LetArrow | Program | Composition | Transformation | Deduction | Replicated
 
 
 @immutable
@@ -143,11 +143,20 @@ def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None)
 
             entries[name.text] = check_family_declaration(statement, scope)
         case CompositionHeader(name=name):
-            from qvr_core.semantics.deductions.declared_compositions import check_composition
+            from qvr_core.semantics.algebras.declared_compositions import check_composition
 
             composition = check_composition(statement, scope)
             entries[f"{COMPOSITION}{name.text}"] = CompositionEntry(name.text, composition)
             nodes[name.text] = composition
+        case TransformationHeader(name=name):
+            from qvr_core.semantics.algebras.declared_transformations import check_transformation
+
+            transformation = check_transformation(statement, scope)
+            if transformation is None:
+                entries[name.text] = DamagedEntry(name.text)
+            else:
+                entries[name.text] = TransformationEntry(name.text, transformation)
+                nodes[name.text] = transformation
         case DeductionHeader(name=name):
             from qvr_core.semantics.deductions.deductions import check_deduction
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
-from qvr_core.semantics.file.declarations import COMPOSITION, Checked, bare_name
+from qvr_core.semantics.file.declarations import Checked, bare_name
 from qvr_core.semantics.file.imported import Imports, Statements
 from qvr_core.semantics.file.unknown_names import UnknownNames
+from qvr_core.semantics.language.compositions import COMPOSITION
 from qvr_core.semantics.scope.scope import Entry, FamilyEntry
 from qvr_core.semantics.types.codes import DUPLICATE_EXPORT, DUPLICATE_NAME, UNFANNED_REPLICA, UNUSED
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Related

@@ -6,11 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
+from qvr_core.semantics.language.compositions import COMPOSITION
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tree.arithmetic import ArithCall, Binder, Comprehension, FactorIndex, Lambda, Variable
 from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef
-from qvr_core.syntax.tree.declarations import CompositionRule, DeductionHeader, FunctionParameter, Parameter
+from qvr_core.syntax.tree.declarations import (
+    CompositionRule,
+    DeductionHeader,
+    FunctionParameter,
+    Parameter,
+    TransformationHeader,
+)
 from qvr_core.syntax.tree.deductions import AtomsItem, LexiconEntry, LexiconItem, RuleItem
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import ObjectRef, Size, SpaceExpr
@@ -191,5 +198,7 @@ def _walk(node: Any) -> UnitReferences:
                 found.append((named.text, named.span))
             if (binder := _BINDERS.get(kind)) is not None:
                 binds.update(name.text for name in binder(item))
+            if kind is TransformationHeader:
+                found += [(f"{COMPOSITION}{side.text}", side.span) for side in (item.source, item.target)]
             pending += reversed(children(item))
     return UnitReferences(tuple(found), frozenset(text for text, _ in found), frozenset(binds))

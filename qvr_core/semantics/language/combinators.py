@@ -140,6 +140,10 @@ COMBINATORS: Mapping[str, Combinator] = {
 
 POSTFIX: Mapping[str, tuple[str, str]] = {
     "dagger": ("f.dagger", "The transposed tensor arrow: A -o B gives B -o A."),
+    "change_base": (
+        "f.change_base(t)",
+        "Every weight mapped by a transformation: the arrow in another composition.",
+    ),
     "curry_left": (
         "f.curry_left",
         "The same weights with the first factor of the domain in front of the codomain: A * B -o C gives B -o A * C.",

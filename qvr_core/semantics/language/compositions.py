@@ -2,21 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 
-BUILTIN_COMPOSITIONS: Mapping[str, str] = {
-    "product_fuzzy": "a · b and 1 − ∏(1 − x): truth values",
-    "boolean": "and, any",
-    "lukasiewicz": "max(a + b − 1, 0) and min(Σ, 1)",
-    "godel": "min and max",
-    "tropical": "+ and min: shortest paths",
-    "max_plus": "+ and max: best scores",
-    "log_prob": "+ and logsumexp: log probabilities",
-    "real": "· and Σ: matrices",
-    "probability": "· and Σ on probabilities",
-    "counting": "· and Σ on counts",
-    "markov": "· and Σ on rows that sum to 1",
-}
+from qvr_core.syntax.immutable import immutable
+
+COMPOSITION = "composition "
+"""Before the name of a composition in the file's namespace."""
+DEFAULT = "product_fuzzy"
+"""What is in force where no composition stands above."""
+
+
+@immutable
+class Algebra:
+    """A composition that comes with the language: how two weights combine (`times`) and how alternatives are joined,
+    with what leaves the other as it is (`unit`, `zero`).  Weights lie from `low` to `high`; `whole` ones are 0 and 1.
+    """
+
+    says: str
+    times: Callable[[float, float], float]
+    join: Callable[[Sequence[float]], float]
+    unit: float
+    zero: float
+    low: float = -math.inf
+    high: float = math.inf
+    whole: bool = False
+
+
+def _product(a: float, b: float) -> float:
+    return a * b
+
+
+def _sum(a: float, b: float) -> float:
+    return a + b
+
+
+def _noisy_or(weights: Sequence[float]) -> float:
+    return 1.0 - math.prod(1.0 - weight for weight in weights)
+
+
+def log_sum_exp(values: Sequence[float]) -> float:
+    """log Σ exp, −∞ of nothing but −∞."""
+    top = max(values)
+    return top if math.isinf(top) else top + math.log(math.fsum(math.exp(value - top) for value in values))
+
+
+COMPOSITIONS: Mapping[str, Algebra] = {
+    "product_fuzzy": Algebra("a · b and 1 − ∏(1 − x): truth values", _product, _noisy_or, 1.0, 0.0, 0.0, 1.0),
+    "boolean": Algebra("and, any", _product, max, 1.0, 0.0, 0.0, 1.0, whole=True),
+    "lukasiewicz": Algebra(
+        "max(a + b − 1, 0) and min(Σ, 1)",
+        lambda a, b: max(a + b - 1.0, 0.0),
+        lambda weights: min(math.fsum(weights), 1.0),
+        1.0, 0.0, 0.0, 1.0,
+    ),
+    "godel": Algebra("min and max", min, max, 1.0, 0.0, 0.0, 1.0),
+    "tropical": Algebra("+ and min: shortest paths", _sum, min, 0.0, math.inf),
+    "max_plus": Algebra("+ and max: best scores", _sum, max, 0.0, -math.inf),
+    "log_prob": Algebra("+ and logsumexp: log probabilities", _sum, log_sum_exp, 0.0, -math.inf),
+    "real": Algebra("· and Σ: matrices", _product, math.fsum, 1.0, 0.0),
+    "probability": Algebra("· and Σ on probabilities", _product, math.fsum, 1.0, 0.0, 0.0, 1.0),
+    "counting": Algebra("· and Σ on counts", _product, math.fsum, 1.0, 0.0, 0.0),
+    "markov": Algebra("· and Σ on rows that sum to 1", _product, math.fsum, 1.0, 0.0, 0.0, 1.0),
+}  # fmt: skip
+"""The builtin compositions by name; the runtime has the same on arrays (`runtime/tensors/algebras.py`)."""
+
+BUILTIN_COMPOSITIONS: Mapping[str, str] = {name: algebra.says for name, algebra in COMPOSITIONS.items()}
 """The builtin compositions: how two weights combine and how alternatives are joined."""
 
 COMPOSITION_KINDS: Mapping[str, tuple[str, ...]] = {

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from qvr_core.semantics.file.checker import FileChecker
-from qvr_core.semantics.file.declarations import COMPOSITION
 from qvr_core.semantics.file.references import mentions, unit_references
+from qvr_core.semantics.language.compositions import COMPOSITION
 from qvr_core.semantics.modules.import_table import Library, missing_name, table_of
 from qvr_core.semantics.modules.linked_statement import FIRST_SERIAL, LOW, Linked, placed_as, without_node
-from qvr_core.semantics.modules.module import NO_TABLE, Declared, Module, Table, Target
-from qvr_core.semantics.modules.paths import shown
+from qvr_core.semantics.modules.module import NO_TABLE, Module, Table, Target
 from qvr_core.semantics.modules.prelude_uses import LibraryNames, library_file
+from qvr_core.semantics.modules.refusals import refusal
 from qvr_core.semantics.modules.renaming import Renaming
 from qvr_core.semantics.scope.scope import DamagedEntry, Entry
 from qvr_core.semantics.types.codes import UNKNOWN_IMPORT, UNSUPPORTED
@@ -371,7 +371,7 @@ class Links:
         hidden: list[str] = []
         for name in sorted(one.references.reads):
             target = _target(module, name)
-            if target is None:
+            if target is None or name.startswith(COMPOSITION):
                 continue
             if name not in one.references.uses:
                 hidden.append(name)
@@ -386,7 +386,7 @@ class Links:
             here = self._variable(variable, module, uid, names)
             if value is not None:
                 values[here] = value
-        refused, held = _refusal(module, one, hidden), self.linked.get(uid)
+        refused, held = refusal(module, one, hidden), self.linked.get(uid)
         if held is not None and (held.at_home, held.names, held.refused) == (one.statement, names, refused):
             statement = held.statement
         else:
@@ -405,23 +405,6 @@ class Links:
         # a size that the whole file shares by its name
         names[variable] = f"{self.table.paths[module.location]}.{variable}"
         return names[variable]
-
-
-# Statements that compose no arrows.
-SCALAR = frozenset(("object", "def", "family"))
-
-
-def _refusal(module: Module, one: Declared, hidden: list[str]) -> str | None:
-    """Why a statement of another file cannot stand in this one."""
-    what = f"`{one.names[0]}`" if one.names else "a statement"
-    if hidden:
-        return f"{what} cannot be imported: a name that it binds, `{hidden[0]}`, is declared in its file as well"
-    if one.statement.header.unit.keyword == "deduction":
-        return f"{what} is a deduction, and those cannot be imported yet"
-    if one.statement.header.unit.keyword not in SCALAR and module.declares_algebra(one.algebra):
-        file = shown(module.location)
-        return f"{file} composes by `{one.algebra}`, which it defines itself: its arrows cannot be imported yet"
-    return None
 
 
 def _target(module: Module, name: str) -> Target | None:

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from qvr_core.semantics.file.composition_in_force import algebra_above
-from qvr_core.semantics.file.declarations import COMPOSITION
 from qvr_core.semantics.file.placed_diagnostics import LocatedDiagnostic
 from qvr_core.semantics.file.references import References
+from qvr_core.semantics.language.compositions import COMPOSITION
 from qvr_core.semantics.types.diagnostics import Diagnostic, Severity
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import Layout

@@ -18,6 +18,7 @@ from qvr_core.syntax.tree.declarations import (
     MorphismDecl,
     ObjectDecl,
     ProgramHeader,
+    TransformationHeader,
 )
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import ObjectRef, Size
@@ -39,7 +40,7 @@ _NAMED: dict[type[Any], str] = {
 }
 _DECLARING = (
     *(ObjectDecl, MorphismDecl, LetDecl, ProgramHeader),
-    *(DefDecl, DefHeader, FamilyHeader, DeductionHeader),
+    *(DefDecl, DefHeader, FamilyHeader, TransformationHeader, DeductionHeader),
 )
 
 

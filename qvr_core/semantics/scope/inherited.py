@@ -11,6 +11,7 @@ from qvr_core.semantics.types.model.arrows import (
     NO_STAGES,
     ONE_STAGE,
     Arrow,
+    ChangeBase,
     Compose,
     Damaged,
     Extent,
@@ -35,6 +36,8 @@ def algebra_of(arrow: Arrow, scope: Scope) -> str | None:
     """The algebra in which a tensor arrow composes; None where no declared tensor decides it."""
     if isinstance(arrow, Latent | Observed):
         return arrow.algebra
+    if isinstance(arrow, ChangeBase):
+        return arrow.target
     if isinstance(arrow, Ref):
         entry = scope.lookup(arrow.name)
         return entry.algebra if isinstance(entry, ArrowEntry) else None

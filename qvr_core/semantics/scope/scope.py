@@ -30,7 +30,7 @@ from qvr_core.semantics.types.diagnostics import (
     Severity,
 )
 from qvr_core.semantics.types.model.arrows import ANY_LENGTH, NO_STAGES, ONE_STAGE, Arrow, Density, Extent, Sort, Stages
-from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.families import DeclaredFamily, Weights
 from qvr_core.semantics.types.model.programs import Guided, Program
 from qvr_core.semantics.types.spaces import Dim, Finite, Known, Linear, Named, Unknown
@@ -144,6 +144,14 @@ class CompositionEntry:
 
 
 @immutable
+class TransformationEntry:
+    """A map between the weights of two compositions: what `change_base` takes."""
+
+    name: str
+    transformation: Transformation
+
+
+@immutable
 class DeductionEntry:
     name: str
     deduction: Deduction
@@ -158,7 +166,7 @@ class DamagedEntry:
 
 Entry = (
     ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | GuideEntry | FunctionEntry | DistributionEntry
-    | CompositionEntry | DeductionEntry | DamagedEntry
+    | CompositionEntry | TransformationEntry | DeductionEntry | DamagedEntry
 )  # fmt: skip
 
 

@@ -87,6 +87,11 @@ FAMILY_FORMULA = Code("family-formula", _ERROR, "A declared family says wrongly 
 # ---------------------------------------------------------------- compositions and deductions
 UNKNOWN_COMPOSITION = Code("unknown-composition", _ERROR, "There is no such composition.")
 COMPOSITION_RULE = Code("composition-rule", _ERROR, "A composition defines an operation wrongly, or lacks one.")
+TRANSFORMATION_RULE = Code(
+    "transformation-rule", _ERROR, "A transformation says wrongly what it maps, or does not start at these weights."
+)
+LAW_VIOLATED = Code("law-violated", _ERROR, "A law that a composition or a transformation claims does not hold.")
+UNCHECKED_LAW = Code("unchecked-law", _HINT, "Whether the laws that are claimed hold could not be tried.")
 DEDUCTION_OPTION = Code("deduction-option", _ERROR, "Deductions have no such option, or it cannot have this value.")
 DUPLICATE_RULE = Code("duplicate-rule", _ERROR, "A rule is named twice in one deduction.")
 UNBOUND_VARIABLE = Code("unbound-variable", _ERROR, "A variable of the conclusion occurs in no premise.")

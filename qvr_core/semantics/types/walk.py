@@ -15,6 +15,7 @@ from qvr_core.semantics.types.model.arrows import (
     ArrowBase,
     Attention,
     BatchNorm,
+    ChangeBase,
     Compose,
     Conv,
     Curry,
@@ -107,8 +108,8 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
         case Stack(body=inner) | Repeat(body=inner) | Residual(body=inner):
             return (inner,)
         case (
-            TakeFactor(base=inner) | Dagger(base=inner) | Curry(base=inner) | PartialTrace(base=inner)
-            | DropFactors(base=inner) | Freeze(base=inner)
+            TakeFactor(base=inner) | ChangeBase(base=inner) | Dagger(base=inner) | Curry(base=inner)
+            | PartialTrace(base=inner) | DropFactors(base=inner) | Freeze(base=inner)
         ):  # fmt: skip
             return (inner,)
         case Observed(arrow=inner):

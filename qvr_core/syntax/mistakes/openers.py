@@ -105,6 +105,7 @@ _NEEDS = {
     "predict": ("DRAW", "DRAW_EXPR", "TILDE"),
     "def": ("LPAR",),
     "family": ("LPAR",),
+    "transformation": ("COLON",),
 }
 """Of the words that are names elsewhere, the sign that the third token of their line is, or that stands in it."""
 

@@ -16,7 +16,8 @@ from qvr_core.syntax.tree.steps import Step
 
 @immutable
 class CompositionRule:
-    """A line of a composition, `tensor_op(a, b) = a * b`, `unit = 1.0`, or of a family: `density(x) = …`."""
+    """A line of a composition, `tensor_op(a, b) = a * b`, `unit = 1.0`, of a family, `density(x) = …`, or of a
+    transformation, `map(x) = x > 0`."""
 
     name: Name
     parameters: tuple[Name, ...] | None
@@ -164,6 +165,20 @@ class FamilyHeader:
     span: Span
 
 
+@immutable
+class TransformationHeader:
+    """`transformation support : real => boolean as map`; its rules, `CompositionRule`s, are the unit's children.
+
+    `source` and `target` name compositions.
+    """
+
+    name: Name
+    source: Name
+    target: Name
+    kind: Name | None
+    span: Span
+
+
 Header = (
     ObjectDecl
     | MorphismDecl
@@ -176,4 +191,5 @@ Header = (
     | DefDecl
     | DefHeader
     | FamilyHeader
+    | TransformationHeader
 )

@@ -365,6 +365,16 @@ class Dagger(ArrowBase):
 
 
 @immutable_by_name
+class ChangeBase(ArrowBase):
+    """`f.change_base(support)`: every weight mapped by a transformation, from the composition `source` to `target`."""
+
+    base: Arrow
+    transformation: str
+    source: str
+    target: str
+
+
+@immutable_by_name
 class Curry(ArrowBase):
     """`f.curry_left` and `f.curry_right`: the first (`left`) or the last factor of the domain goes to the codomain."""
 
@@ -411,5 +421,5 @@ Arrow = (
     Embed | Kernel | LinearMap | Conv | Pool | Norm | BatchNorm | Dropout | Attention | Position | Latent | Observed
     | Discretize
     | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last | MeanOverTime
-    | TakeFactor | Dagger | Curry | PartialTrace | DropFactors | Freeze | FromData | Damaged
+    | TakeFactor | ChangeBase | Dagger | Curry | PartialTrace | DropFactors | Freeze | FromData | Damaged
 )  # fmt: skip

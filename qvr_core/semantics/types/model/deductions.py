@@ -1,4 +1,4 @@
-"""Typed compositions (algebras of weights) and deductions (weighted grammars)."""
+"""Typed compositions (algebras of weights), transformations between them, and deductions (weighted grammars)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ class Composition:
     name: str
     kind: str
     operations: Mapping[str, tuple[tuple[str, ...], Expr]]
+    origin: Origin
+
+
+@immutable_by_name
+class Transformation:
+    """A map that a file declares from the weights of the composition `source` to those of `target`.  `keeps` is
+    'homomorphism' or 'map'; `body` is what `map(parameter)` gives, None where the text does not say."""
+
+    name: str
+    source: str
+    target: str
+    keeps: str
+    parameter: str
+    body: Expr | None
     origin: Origin
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Arrow
-from qvr_core.semantics.types.model.deductions import Composition, Deduction
+from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.immutable import immutable, immutable_by_name
@@ -63,6 +64,7 @@ class Model:
     exports: tuple[Export, ...]
     order: tuple[str, ...]
     """Names of all declarations in file order, those of other files first."""
+    transformations: Mapping[str, Transformation] = field(default_factory=dict[str, Transformation])
     imported: frozenset[str] = frozenset()
     """Names of the declarations of other files."""
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from qvr_core.semantics.algebras.laws import broken_law
+from qvr_core.semantics.algebras.numbers import Uncomputed
+from qvr_core.semantics.algebras.weights import declared_weights
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.language.compositions import (
     BUILTIN_COMPOSITIONS,
@@ -13,10 +18,10 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope
 from qvr_core.semantics.types.codes import UNUSED
-from qvr_core.semantics.types.diagnostics import Edit, Fix, Related
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
 from qvr_core.semantics.types.model.deductions import Composition
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
-from qvr_core.semantics.types.program_codes import COMPOSITION_RULE, UNKNOWN_COMPOSITION
+from qvr_core.semantics.types.program_codes import COMPOSITION_RULE, LAW_VIOLATED, UNCHECKED_LAW, UNKNOWN_COMPOSITION
 from qvr_core.syntax.tree.declarations import CompositionHeader, CompositionRule
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.units import Statement
@@ -30,6 +35,7 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
     rules = [child for child in statement.header.children if isinstance(child.unit.node, CompositionRule)]
     operations: dict[str, tuple[tuple[str, ...], Expr]] = {}
     places: dict[str, Name] = {}
+    units: dict[str, int] = {}
     for child in rules:
         rule = child.unit.node
         assert isinstance(rule, CompositionRule)
@@ -38,7 +44,7 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
             message = f"`{rule.name.text}` is defined twice"
             scope.report(COMPOSITION_RULE, message, rule.name.span)
         elif _known_operation(rule, scope):
-            places[rule.name.text] = rule.name
+            places[rule.name.text], units[rule.name.text] = rule.name, child.uid
             if rule.name.text in UNREAD:
                 _unread(rule, Span(-child.column, len(child.unit.text) + 1), scope)
             operations[rule.name.text] = _operation(rule, scope)
@@ -54,8 +60,28 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
             article = "an" if kind[0] in "aeiou" else "a"
             scope.report(COMPOSITION_RULE, f"{article} {kind} must define {words}", header.name.span)
     elif header.name.text not in BUILTIN_COMPOSITIONS and not damaged:
-        _unknown(header.name, scope)
-    return Composition(name=header.name.text, kind=kind, operations=operations, origin=scope.origin(header.name.span))
+        unknown_composition(header.name, scope)
+    composition = Composition(
+        name=header.name.text, kind=kind, operations=operations, origin=scope.origin(header.name.span)
+    )
+    if header.kind is not None and header.kind.text == "algebra" and not damaged and not scope.mistaken:
+        _claimed(composition, header.kind, {name: Origin(units[name], places[name].span) for name in places}, scope)
+    return composition
+
+
+def _claimed(composition: Composition, kind: Name, places: Mapping[str, Origin], scope: Scope) -> None:
+    """Tell the law that a composition claims `as algebra` and that does not hold, at its line."""
+    if not composition.operations:
+        return
+    try:
+        broken = broken_law(declared_weights(composition))
+    except Uncomputed as found:
+        message = f"the laws of `{composition.name}` are not checked: {found} is not computed here"
+        scope.report(UNCHECKED_LAW, message, kind.span)
+        return
+    if broken is not None:
+        fix = Fix(f"Claim less: `as {broken.kind}`", (Edit(scope.origin(kind.span), broken.kind),))
+        scope.report(LAW_VIOLATED, broken.text, places[broken.rule], fixes=(fix,))
 
 
 def _kind(header: CompositionHeader, scope: Scope) -> str:
@@ -71,7 +97,8 @@ def _kind(header: CompositionHeader, scope: Scope) -> str:
     return "algebra"
 
 
-def _unknown(name: Name, scope: Scope) -> None:
+def unknown_composition(name: Name, scope: Scope) -> None:
+    """Report a composition that there is not, with the one that was likely meant."""
     near = closest(name.text, BUILTIN_COMPOSITIONS)
     message = f"there is no composition `{name.text}`"
     message += f"; did you mean `{near}`?" if near else f"; there are {', '.join(BUILTIN_COMPOSITIONS)}"
