@@ -260,6 +260,8 @@ _TAKES = {
 
 
 def _takes(spec: OptionSpec) -> str:
+    if spec.kind == "start":
+        return f"a weight, {_code(spec.words)}"
     return _code(spec.words) if spec.kind == "word" else _TAKES[spec.kind]
 
 

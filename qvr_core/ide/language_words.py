@@ -104,6 +104,7 @@ def _legal(spec: OptionSpec) -> str:
         "flag": "`true` or `false`",
         "prior": "a family with its arguments",
         "arrow": "a table or a linear map by its name, or `transpose(f)` of one",
+        "start": "a weight, or one of " + ", ".join(f"`{word}`" for word in spec.words),
         "word": "one of " + ", ".join(f"`{word}`" for word in spec.words),
     }
     default = spec.default

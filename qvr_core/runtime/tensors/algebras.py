@@ -38,6 +38,12 @@ class Algebra:
     product: Binary | None = None
     from_log_probs: Callable[[Tensor], Tensor] = arrays.exp
 
+    def free(self, weight: float) -> float:
+        """The free parameter whose weight this is, for truth values, counts and numbers."""
+        if self.value is arrays.sigmoid:
+            return math.log(weight) - math.log1p(-weight)
+        return math.log(math.expm1(weight)) if self.value is F.softplus else weight
+
     def need(self, part: str) -> float:
         """`unit` or `zero`, or the error that says why there is none."""
         number = self.unit if part == "unit" else self.zero

@@ -69,7 +69,8 @@ class LatentTensor(TensorArrow):
         super().__init__(node.domain, node.codomain, algebra)
         self.prior = node.prior
         self.scale = node.scale
-        self.weight = nn.Parameter(_initial(parameter_shapes(node)["weight"], node.init, node.scale))
+        first = _initial(parameter_shapes(node)["weight"], node.init, node.scale)
+        self.weight = nn.Parameter(first if node.start is None else first + algebra.free(node.start))
 
     def flat(self) -> Tensor:
         return self.algebra.value(self.weight)

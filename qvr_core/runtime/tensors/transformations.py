@@ -25,11 +25,19 @@ def _support(weights: Tensor) -> Tensor:
     return (weights > 0.0).to(weights.dtype)
 
 
+def _exp(weights: Tensor) -> Tensor:
+    return weights.exp()
+
+
+def _negate(weights: Tensor) -> Tensor:
+    return -weights
+
+
 def _same(weights: Tensor) -> Tensor:
     return weights
 
 
 MAPS: Mapping[str, Map] = {
-    "log": _log, "exp": arrays.exp, "support": _support, "best": _same, "negate": arrays.neg,
+    "log": _log, "exp": _exp, "support": _support, "best": _same, "negate": _negate,
 }  # fmt: skip
 """The builtin transformations by name (`semantics/language/transformations.py` says between which algebras)."""

@@ -162,11 +162,11 @@ def option_value(spec: OptionSpec, option: Option, scope: Scope) -> OptionValue 
         text = value.text if isinstance(value, Word) else value.value
         if spec.kind == "flag" and text in ("true", "True", "false", "False"):
             found = text in ("true", "True")
-        elif spec.kind == "word" and text in spec.words:
+        elif spec.kind in ("word", "start") and text in spec.words:
             found = text
         elif spec.kind == "arrow" and isinstance(value, Word):
             found = text  # read by `ties.read_tie`
-        elif spec.kind == "word":
+        elif spec.kind in ("word", "start"):
             return _unknown_word(spec, text, value.span, scope)
     elif isinstance(value, Number):
         found = _number(spec, value)
@@ -192,6 +192,8 @@ def _number(spec: OptionSpec, value: Number) -> int | float | bool | None:
             return float(number) if 0 <= number < 1 else None
         case "flag":
             return bool(number) if number in (0, 1) else None
+        case "start":
+            return float(number)
         case "word" | "prior" | "arrow":
             return None
 
@@ -212,6 +214,7 @@ def _wants(spec: OptionSpec) -> str:
         "natural": "a whole number from 0",
         "flag": "`true` or `false`",
         "word": f"one of {_words(spec.words)}",
+        "start": f"one of {_words(spec.words)}, or a weight",
         "arrow": "a table or a linear map by its name, or `transpose(f)` of a linear map",
         "prior": "a family with its arguments, as in `Normal(0.0, 1.0)`",
     }[spec.kind]

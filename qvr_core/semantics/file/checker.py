@@ -29,6 +29,7 @@ from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place, Seve
 from qvr_core.semantics.types.dimensions import System, is_rigid
 from qvr_core.semantics.types.internal_error import NOWHERE, failure
 from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.program_codes import SATURATED_JOIN
 from qvr_core.syntax.internal_error import failed_unit
 from qvr_core.syntax.statements import statement_uid, units_of
 from qvr_core.syntax.tree.names import Span
@@ -74,6 +75,8 @@ class FileChecker:
         self.failures: list[Diagnostic] = []
         """Rules that failed themselves: what is kept under edits may be torn then, and only a fresh check is right."""
         self.flagged: set[int] = set()
+        self.saturating: set[int] = set()
+        """Statements that warn of a join, at another declaration."""
         self._state: State | None = None
         self._checking: tuple[str, ...] = ()
         """Names that the statement being checked declares itself: it cannot be said what they are."""
@@ -167,6 +170,7 @@ class FileChecker:
             if not owners:
                 del self.owners[name]
         self.flagged.discard(uid)
+        self.saturating.discard(uid)
         self.rules.forget(uid)
         return {*record.names}
 
@@ -280,6 +284,8 @@ class FileChecker:
             self.flagged.add(uid)
         else:
             self.flagged.discard(uid)
+        joins = any(found.code is SATURATED_JOIN for found in checked.diagnostics)
+        (self.saturating.add if joins else self.saturating.discard)(uid)
         return dirty
 
     def _view(self, uid: int) -> Within:
@@ -347,8 +353,14 @@ class FileChecker:
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Everything that is wrong with the meaning of the file."""
-        for uid in self.flagged:
+        for uid in self.flagged - self.saturating:
             yield from self.records[uid].checked.diagnostics
+        told: dict[Place, int] = {}
+        for uid in sorted(self.saturating, key=self.layout.start_line):
+            for found in self.records[uid].checked.diagnostics:
+                # several expressions may join the weights of one latent: the first one tells
+                if found.code is not SATURATED_JOIN or told.setdefault(found.place, uid) == uid:
+                    yield found
         for found in (
             self.imports.diagnostics,
             self.circles.diagnostics,

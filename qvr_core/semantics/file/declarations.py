@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
+from qvr_core.semantics.algebras.saturation import saturated_joins
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.defined_functions import check_function
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
@@ -40,7 +41,7 @@ from qvr_core.semantics.scope.scope import (
 from qvr_core.semantics.types.codes import HIDDEN_BUILTIN
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
 from qvr_core.semantics.types.internal_error import failure
-from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Sort
+from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Latent, Sort
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import Export, LetArrow, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
@@ -293,6 +294,7 @@ def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = ""
         weights=weights_of(arrow, scope),
         data=data_of(arrow, scope),
         terms=terms_of(arrow, scope),
+        start=(arrow.init, arrow.start, arrow.scale) if isinstance(arrow, Latent) else None,
     )
 
 
@@ -301,6 +303,7 @@ def _let(decl: LetDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str
     scope.let_name = name
     arrow = _buildable(check_arrow_expr(decl.value, scope), decl.value.span, scope)
     nodes[name] = LetArrow(name=name, arrow=arrow, origin=scope.origin(decl.name.span))
+    saturated_joins(arrow, scope)
     damaged = isinstance(arrow, Damaged) or scope.doubtful
     entries[name] = DamagedEntry(name) if damaged else arrow_entry(name, "let", arrow, scope)
 
@@ -315,6 +318,7 @@ def _export(decl: ExportDecl, scope: Scope) -> Export:
     name = bare_name(decl.value)
     if name is None:
         arrow = _buildable(check_arrow_expr(decl.value, scope), decl.value.span, scope)
+        saturated_joins(arrow, scope)
         return Export(name="", arrow=arrow, origin=scope.origin(decl.span))
     entry = scope.lookup(name.text)
     if isinstance(entry, ArrowEntry) and entry.weights:

@@ -70,6 +70,13 @@ COMPOSITIONS: Mapping[str, Algebra] = {
 BUILTIN_COMPOSITIONS: Mapping[str, str] = {name: algebra.says for name, algebra in COMPOSITIONS.items()}
 """The builtin compositions: how two weights combine and how alternatives are joined."""
 
+_NOWHERE = (0.0, 0.0)
+STARTS: Mapping[str, tuple[float, float]] = {
+    name: _NOWHERE if name in ("boolean", "probability", "markov") else (algebra.low, algebra.high)
+    for name, algebra in COMPOSITIONS.items()
+}
+"""Between which numbers weights can be told to start (`init=0.01`); between none where they are rows or rounded."""
+
 COMPOSITION_KINDS: Mapping[str, tuple[str, ...]] = {
     "algebra": ("tensor_op", "join", "unit", "zero"),
     "semigroupoid": ("tensor_op", "join"),

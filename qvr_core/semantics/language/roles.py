@@ -8,7 +8,7 @@ from typing import Literal
 from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.syntax.immutable import immutable
 
-ValueKind = Literal["positive", "fraction", "count", "natural", "flag", "word", "prior", "arrow"]
+ValueKind = Literal["positive", "fraction", "count", "natural", "flag", "word", "start", "prior", "arrow"]
 """positive: a number above 0; fraction: at least 0 and below 1; count: a whole number from 1; natural: one from 0;
 flag: true or false; prior: a family with its arguments; arrow: a declared morphism, or `transpose` of one."""
 
@@ -195,7 +195,11 @@ ROLES: Mapping[str, Role] = {
             _options(
                 OptionSpec("scale", "positive", None, "spread of the weights at the start"),
                 OptionSpec(
-                    "init", "word", "auto", "how the weights start", ("auto", "default", "xavier", "zeros", "normal")
+                    "init",
+                    "start",
+                    "auto",
+                    "how the weights start, or the weight that they start near",
+                    ("auto", "default", "xavier", "zeros", "normal"),
                 ),
             ),
             "prior",

@@ -88,6 +88,8 @@ class ArrowEntry:
     """The `score` and `observe` steps of a program, which count only where it runs by itself: `score k`, …"""
     guided: Guided | None = None
     """Of a program: what its guides draw and read."""
+    start: tuple[str, float | None, float | None] | None = None
+    """Of a latent tensor: how it starts, near which weight, the spread of its parameters, where these are written."""
     own: Arrow | None = None
     """The arrow itself, where a template's call makes one and no declaration has it."""
 

@@ -91,6 +91,9 @@ TRANSFORMATION_RULE = Code(
     "transformation-rule", _ERROR, "A transformation says wrongly what it maps, or does not start at these weights."
 )
 LAW_VIOLATED = Code("law-violated", _ERROR, "A law that a composition or a transformation claims does not hold.")
+SATURATED_JOIN = Code(
+    "saturated-join", _WARNING, "Weights start where a join of them is at its bound, and no gradient reaches them."
+)
 UNCHECKED_LAW = Code("unchecked-law", _HINT, "Whether the laws that are claimed hold could not be tried.")
 DEDUCTION_OPTION = Code("deduction-option", _ERROR, "Deductions have no such option, or it cannot have this value.")
 DUPLICATE_RULE = Code("duplicate-rule", _ERROR, "A rule is named twice in one deduction.")

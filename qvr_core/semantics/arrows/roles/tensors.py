@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from qvr_core.semantics.arrows.combinators import check_arrow_expr
 from qvr_core.semantics.arrows.family_calls import read_head
 from qvr_core.semantics.arrows.options import Settings
 from qvr_core.semantics.arrows.roles.spaces import demand
+from qvr_core.semantics.language.compositions import STARTS
 from qvr_core.semantics.language.family import support_words
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.arrow_text import arrow_text
 from qvr_core.semantics.types.codes import (
+    INVALID_OPTION,
     MISSING_MATRIX,
     ROLE_MISMATCH,
     SORT_MISMATCH,
@@ -36,7 +40,8 @@ def latent(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
         drawn = support_words(head.family)
         message = f"the prior of role `latent` is one of real numbers, but {head.family.name} draws {drawn}"
         scope.report(UNEXPECTED_INIT, message, head.name.span)
-    scale = settings.number("scale")
+    scale, start = settings.number("scale"), settings.given.get("init")
+    start = start if isinstance(start, float) and _can_start(start, settings, scope) else None
     return Latent(
         name=scope.owner,
         domain=domain,
@@ -46,9 +51,25 @@ def latent(decl: MorphismDecl, domain: Named, codomain: Named, settings: Setting
         density=DETERMINISTIC,
         algebra=scope.algebra,
         scale=None if scale is None else float(scale),
-        init=settings.word("init"),
+        init=settings.word("init") if start is None else "near",
+        start=start,
         prior=None if head is None else (head.family.name, head.arguments or ()),
     )
+
+
+def _can_start(start: float, settings: Settings, scope: Scope) -> bool:
+    """Whether weights of the composition in force can start near a number; reported where they cannot."""
+    name = scope.algebra
+    low, high = STARTS.get(name, (0.0, 1.0))
+    if low < start < high:
+        return True
+    if low >= high:
+        message = f"weights of `{name}` start by a softmax or a threshold: no number says where"
+    else:
+        bounds = "above 0" if math.isinf(high) else f"between {low:g} and {high:g}"
+        message = f"weights of `{name}` lie {bounds}: they cannot start near {start:g}"
+    scope.report(INVALID_OPTION, message, settings.span("init"))
+    return False
 
 
 def observed(decl: MorphismDecl, domain: Named, codomain: Named, settings: Settings, scope: Scope) -> Arrow:

@@ -228,6 +228,8 @@ class Latent(ArrowBase):
     scale: float | None
     init: str
     prior: tuple[str, tuple[tuple[str, float], ...]] | None
+    start: float | None = None
+    """The weight that all start near, where `init` is a number."""
 
 
 @immutable_by_name
