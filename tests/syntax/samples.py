@@ -81,6 +81,10 @@ composition mine as algebra
     tensor_op(a, b) = a * b
     join(t) = sum(t)
     unit = 1.0
+transformation positive : real => boolean as map  # what there is
+    map(x) = x > 0
+let there = w.change_base(positive).curry_left >>
+    data.change_base(log).curry_right
 """
 
 DEDUCTION = """\

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
+from qvr_core.operations.table import OPERATIONS
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.compositions import log_sum_exp
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, Constant, Expr, Index
@@ -136,13 +137,27 @@ def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
+_LIBRARY: Mapping[str, Callable[..., float]] = {
+    name: getattr(math, each.node.loop.removeprefix("math."))
+    for name, each in OPERATIONS.items()
+    if each.node is not None and each.node.loop.startswith("math.")
+}
+"""What the C library has."""
+
 _OF_ONE: Mapping[str, Callable[[float], float]] = {
-    "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
-    "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh,
-    "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh,
-    "exp": math.exp, "expm1": math.expm1, "log1p": math.log1p, "sqrt": math.sqrt, "erf": math.erf, "erfc": math.erfc,
-    "lgamma": math.lgamma, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round": round,
-    "abs": abs, "sign": _sign, "log": _log, "sigmoid": _sigmoid, "softplus": _softplus,
+    "sqrt": math.sqrt,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "lgamma": math.lgamma,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "round": round,
+    "abs": abs,
+    "sign": _sign,
+    "log": _log,
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
     "neg": lambda x: -x,
     "log2": lambda x: _log(x) / math.log(2.0),
     "log10": lambda x: _log(x) / math.log(10.0),
@@ -165,7 +180,6 @@ _OF_TWO: Mapping[str, Callable[[float, float], float]] = {
     "minimum": min,
     "maximum": max,
     "hypot": math.hypot,
-    "atan2": math.atan2,
     "fmod": math.fmod,
     "logaddexp": lambda a, b: log_sum_exp((a, b)),
     "lt": lambda a, b: float(a < b),
@@ -184,6 +198,7 @@ _OF_THREE: Mapping[str, Callable[[float, float, float], float]] = {
 }
 
 _POINTWISE: Mapping[str, Callable[..., float]] = {
+    **_LIBRARY,
     **cast("Mapping[str, Callable[..., float]]", _OF_ONE),
     **cast("Mapping[str, Callable[..., float]]", _OF_TWO),
     **cast("Mapping[str, Callable[..., float]]", _OF_THREE),

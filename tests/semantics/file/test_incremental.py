@@ -36,6 +36,20 @@ morphism w : Color -> Color [role=latent]
 let power = repeat(w, 3) >> w.dagger
 composition boolean
 morphism v : Color -> Color [role=latent]
+composition mine as algebra
+    tensor_op(a, b) = a * b
+    join(t) = max(t)
+    unit = 1.0
+    zero = 0.0
+object Many : FinSet 5000
+morphism x : Color -> Color [role=latent]
+transformation there : mine => boolean as homomorphism
+    map(x) = x > 0
+let mapped = x.change_base(there) >> v
+composition product_fuzzy
+morphism many : Color -> Many [role=latent]
+let knows = many >> many.dagger
+let again = many.freeze >> many.dagger
 export loop
 """
 
@@ -45,7 +59,8 @@ WORDS = [
     "export backbone\n", "composition boolean\n", "morphism m : Latent -> Latent [role=kernel] ~ Normal\n", "#", "[",
     "]", "let backbone = z >> cross\n", "object Hidden, Extra : Real _\n", "    sample h <- backbone\n", "replicate=2",
     "replicate=four", "role=latent", "object Latnet : Real 3\n", "Latnet", "morphism n : Hole -> Latnet [role=embed]\n",
-    "let forgot = heads_0 >> heads_7\n",
+    "let forgot = heads_0 >> heads_7\n", "composition mine\n", "    join(t) = mean(t)\n", "there", "init=0.01",
+    "transformation there : real => mine\n    map(x) = x\n", "let more = many >> many.dagger\n", "mine", "many",
 ]  # fmt: skip
 
 
