@@ -221,7 +221,7 @@ class Position(ArrowBase):
 
 @immutable_by_name
 class Latent(ArrowBase):
-    """A learned tensor of weights in the value set of `algebra`."""
+    """A learned tensor of weights in the value set of `algebra`; `start` is the weight that all start near."""
 
     name: str
     algebra: str
@@ -229,7 +229,6 @@ class Latent(ArrowBase):
     init: str
     prior: tuple[str, tuple[tuple[str, float], ...]] | None
     start: float | None = None
-    """The weight that all start near, where `init` is a number."""
 
 
 @immutable_by_name
@@ -421,7 +420,6 @@ class Damaged(ArrowBase):
 
 Arrow = (
     Embed | Kernel | LinearMap | Conv | Pool | Norm | BatchNorm | Dropout | Attention | Position | Latent | Observed
-    | Discretize
-    | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last | MeanOverTime
-    | TakeFactor | ChangeBase | Dagger | Curry | PartialTrace | DropFactors | Freeze | FromData | Damaged
+    | Discretize | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last
+    | MeanOverTime | TakeFactor | ChangeBase | Dagger | Curry | PartialTrace | DropFactors | Freeze | FromData | Damaged
 )  # fmt: skip
