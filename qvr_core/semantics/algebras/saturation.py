@@ -20,6 +20,7 @@ from qvr_core.semantics.types.model.arrows import (
     Freeze,
     PartialTrace,
     Ref,
+    Sort,
 )
 from qvr_core.semantics.types.program_codes import SATURATED_JOIN
 from qvr_core.semantics.types.spaces import Finite, Space, factors_of
@@ -46,32 +47,34 @@ class _Start:
 
 def saturated_joins(arrow: Arrow, scope: Scope) -> None:
     """Warn, at the latent, of the first join in an expression whose weights start where it is flat."""
+    if arrow.sort is not Sort.TENSOR:
+        return
     for node in walk(arrow, parts):
-        found = _in_node(node, scope)
-        if found is not None:
+        if _in_node(node, scope):
             return
 
 
-def _in_node(node: Arrow, scope: Scope) -> bool | None:
-    """True where a join of the node was told."""
+def _in_node(node: Arrow, scope: Scope) -> bool:
+    """Whether a join of the node was told."""
     match node:
-        case Compose(stages=stages, operators=operators):
-            for first, second, operator in zip(stages, stages[1:], operators, strict=False):
-                one, two = _start(first, scope), _start(second, scope)
-                count = _elements(first.codomain.space)
-                algebra = algebra_of(first, scope)
-                if one is not None and two is not None and count and algebra is not None:
-                    return _told(algebra, count, (one, two), operator, scope)
-            return None
+        case Compose(stages=(first, second, *_), operators=(operator, *_)):
+            # from the left: what stands further on is joined with a composite, whose weights are not known
+            one, two, algebra = _start(first, scope), _start(second, scope), algebra_of(first, scope)
+            count = _elements(first.codomain.space)
+            if one is None or two is None or algebra is None or not count:
+                return False
+            return _told(algebra, count, (one, two), operator, scope)
         case PartialTrace(base=base, over=over):
             count = _elements(over.space)
         case DropFactors(base=base, indices=indices):
             factors = factors_of(base.codomain.space)
             count = math.prod(_elements(factors[index]) for index in indices)
         case _:
-            return None
+            return False
     one, algebra = _start(base, scope), algebra_of(base, scope)
-    return _told(algebra, count, (one,), node.origin, scope) if one is not None and count and algebra else None
+    if one is None or algebra is None or not count:
+        return False
+    return _told(algebra, count, (one,), node.origin, scope)
 
 
 def _start(arrow: Arrow, scope: Scope) -> _Start | None:
@@ -93,7 +96,7 @@ def _elements(space: Space) -> int:
     return math.prod(size if isinstance(size, int) else 0 for size in sizes)
 
 
-def _told(algebra: str, count: int, latents: tuple[_Start, ...], place: Origin, scope: Scope) -> bool | None:
+def _told(algebra: str, count: int, latents: tuple[_Start, ...], place: Origin, scope: Scope) -> bool:
     """Report a join of `count` weights, or of as many products of two, that starts at its bound."""
     near = math.prod(latent.weight for latent in latents)
     if algebra == "product_fuzzy":
@@ -107,9 +110,9 @@ def _told(algebra: str, count: int, latents: tuple[_Start, ...], place: Origin, 
         if len(latents) == 2 and any(latent.weight != ONE_HALF for latent in latents):
             better = None
     else:
-        return None
+        return False
     if not flat:
-        return None
+        return False
     names = " and ".join(f"`{name}`" for name in dict.fromkeys(latent.name for latent in latents))
     message = f"the {said} of {count:,} weights near {near:.2g} is 1 at the start: no gradient reaches {names}"
     fixes: tuple[Fix, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 
 from qvr_core.operations.intervals import Interval
@@ -104,7 +105,8 @@ def builtin_weights(name: str) -> Weights:
     """The weights of a composition that comes with the language."""
     found = COMPOSITIONS[name]
     ends = (found.unit, found.zero, found.low, found.high, found.whole)
-    return Weights(name, found.times, found.join, *ends)
+    # a map may lead to infinity, and there is no sum of ∞ and −∞
+    return Weights(name, partial(guarded, found.times), partial(guarded, found.join), *ends)
 
 
 def declared_weights(composition: Composition) -> Weights:
