@@ -20,6 +20,7 @@ from qvr_core.semantics.deductions.rule_instances import weight_count
 from qvr_core.semantics.language.declared_families import facts_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.programs.parameter_count import parameter_count
+from qvr_core.semantics.scope.scope import ArrowEntry
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
@@ -156,12 +157,21 @@ def arrow_text(snapshot: Snapshot, name: str) -> Prose:
         documentation(snapshot, symbol),
         SORTS.get(arrow.sort, ""),
         _network(arrow) or _kind(arrow),
+        _algebra(snapshot, name, arrow),
         _widths(arrow.domain, arrow.codomain),
         _pipeline(arrow),
         arrows_in_words.memory_text(count) if count else "",
         _prior(arrow),
         _density(arrow),
     )
+
+
+def _algebra(snapshot: Snapshot, name: str, arrow: Arrow) -> str:
+    """In which composition a tensor arrow composes that is made of others: a change of base may have led there."""
+    entry = snapshot.entries.get(name)
+    if isinstance(arrow, Latent | Observed) or not isinstance(entry, ArrowEntry) or entry.algebra is None:
+        return ""
+    return f"Weights in `{entry.algebra}`."
 
 
 SORTS = {

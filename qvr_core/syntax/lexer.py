@@ -155,9 +155,12 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
 
 
 def _maps(tokens: list[Token], start: str, opener: str) -> bool:
-    """Whether these are the first words of a transformation, in front of its `=>`; its own word may be misspelt."""
-    opens = start == "statement" and len(tokens) > 2 and tokens[2].kind == "COLON"
-    return opens and tokens[0].kind == "NAME" and tokens[0].text.startswith(opener)
+    """Whether these are the first words of a transformation, in front of its `=>`; its own word may be misspelt, or its
+    colon left out."""
+    if start != "statement" or len(tokens) < 3 or tokens[0].kind != "NAME" or tokens[1].kind != "NAME":
+        return False
+    first = tokens[0].text
+    return first == "transformation" or (first.startswith(opener) and tokens[2].kind == "COLON")
 
 
 def _beyond_numbers(kind: str, text: str) -> str:

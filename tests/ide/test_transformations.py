@@ -46,6 +46,7 @@ def marked(mark: str) -> str:
         ("(e$0xp)", "From `log_prob` to `real`"),
         ("l.change$0_base", "Every weight mapped by a transformation"),
         ("let $0h = ", "h : A -o A"),
+        ("let $0h = ", "Weights in `real`."),
     ],
 )
 def test_hover(mark: str, words: str) -> None:

@@ -94,7 +94,7 @@ def _dagger(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
 def _curry(expr: PostfixExpr, base: Arrow, scope: Scope) -> Arrow:
     """A * B -o C to B -o A * C (`curry_left`) or to A -o B * C (`curry_right`)."""
     _no_arguments(expr, scope)
-    if not is_matrix(expr, base, scope):
+    if expr.args or not is_matrix(expr, base, scope):
         return damaged(expr, scope)
     space, word = base.domain.space, expr.attribute.text
     if is_unknown(space) or is_unknown(base.codomain.space):

@@ -11,7 +11,7 @@ from qvr_core.dsl import loads
 EXPRESSIONS = {
     "f >> g": ("A", "B", 4096),
     "f.marginalize(B)": ("A", "B * A", 4096),
-    "f.trace(B)": ("A * B", "A * B", 512),
+    "f.trace(B)": ("A * B", "A * B", 256),
 }
 
 
