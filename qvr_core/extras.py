@@ -6,7 +6,10 @@ import sys
 
 RUNS = "qvr-lsp[run]"
 """What fits and draws need: PyTorch and the rest."""
-OTHERS = {name: "qvr-lsp[cluster]" for name in ("dask", "distributed", "dask_jobqueue")}
+OTHERS = {
+    **dict.fromkeys(("dask", "distributed", "dask_jobqueue"), "qvr-lsp[cluster]"),
+    "prompt_toolkit": "qvr-lsp[repl]",
+}
 """Of packages that runs do not need: the extra that brings them."""
 
 
@@ -18,3 +21,9 @@ def lacking(package: str) -> str:
 def remedy(package: str = "") -> str:
     """The command that installs what runs need, or the package that is lacking."""
     return f"{sys.executable} -m pip install '{OTHERS.get(package, RUNS)}'"
+
+
+def needs(package: str) -> str:
+    """What a command says that ends for want of a package."""
+    what = "what fits and draws need" if package not in OTHERS else "it"
+    return f"this needs {lacking(package)}; {what} is installed by: {remedy(package)}"

@@ -18,12 +18,12 @@ from typer.core import TyperGroup
 
 from qvr_core import __version__, garbage_collection
 from qvr_core.cli.console import say
-from qvr_core.extras import lacking, remedy
+from qvr_core.extras import needs
 from qvr_core.runs.worker.command_engine import own_process
 
 COMMANDS = (
     *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "cv", "loo"),
-    *("calibrate", "sample", "summary", "plot", "report", "export", "play", "schema", "lsp"),
+    *("calibrate", "sample", "summary", "plot", "report", "export", "repl", "play", "schema", "lsp"),
 )
 
 
@@ -85,8 +85,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("qvr_core", "qvr_lsp"):
             raise
-        package = (error.name or "").partition(".")[0]
-        _end(f"this needs {lacking(package)}; what fits and draws need is installed by: {remedy(package)}")
+        _end(needs((error.name or "").partition(".")[0]))
     except OSError as error:
         _end(f"{error.filename or 'the output'}: {error.strerror or error}")
 

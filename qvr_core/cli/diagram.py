@@ -1,4 +1,4 @@
-"""`qvr diagram`: a let or a program as Mermaid, DOT, SVG, PNG, TikZ or JSON."""
+"""`qvr diagram`: a let or a program as lines of text, Mermaid, DOT, SVG, PNG, TikZ or JSON."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 FORMATS = {
+    "text": ("txt",),
     "mermaid": ("mmd", "mermaid", "md"),
     "dot": ("dot", "gv"),
     "svg": ("svg",),
@@ -36,7 +37,8 @@ def diagram(
         None,
         "--format",
         "-f",
-        help="mermaid, dot, svg, png, tikz or json; by default what the output's name says, else mermaid.",
+        help="text (for a terminal), mermaid, dot, svg, png, tikz or json; by default what the output's name says, "
+        "else mermaid.",
     ),
     direction: Literal["right", "down"] = typer.Option("right", "--direction", "-d", help="Where wires lead to."),
     fold: bool = typer.Option(False, "--fold", help="Draw the middle of each long chain as one node."),
@@ -55,6 +57,8 @@ def diagram(
                 drawn = diagrams.to_mermaid(graph, direction)
                 page = output is not None and output.suffix.lower() == ".md"
                 content = (f"```mermaid\n{drawn.rstrip()}\n```\n" if page else drawn).encode()
+            case "text":
+                content = (diagrams.to_text(graph) + "\n").encode()
             case "dot":
                 content = diagrams.to_dot(graph, direction).encode()
             case "tikz":

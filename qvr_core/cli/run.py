@@ -48,18 +48,20 @@ app = typer.Typer(add_completion=False, cls=Algorithms, help="Fit a program.", n
 FIXED = ("file", "program", "settings", "as_json", "plot", "resume", "more", "changed_data", "explain", "nproc")
 
 
-def _command(algorithm: str) -> Callable[..., None]:
-    """The command of one algorithm: its own flags, and one for every key of a run's configuration."""
+def _command(algorithm: str) -> Callable[..., str]:
+    """The command of one algorithm: its own flags, and one for every key of a run's configuration.  It gives the id of
+    the run to whoever calls it; the object of the context is the text in the file's place."""
 
-    def command(**given: Any) -> None:
+    def command(ctx: typer.Context, **given: Any) -> str:
         fixed = {name: given.pop(name, None) for name in FIXED}
         given["param"] = ",".join(given["param"] or ()) or None
         given.update(source_flags(given["data"] or (), given["tables"]))
         flags = {"algorithm": algorithm, **{key: raw for key, raw in given.items() if raw is not None}}
-        execute(flags=flags, **fixed)
+        return execute(flags=flags, text=ctx.obj, **fixed)
 
     option = typer.Option
     parameters = [
+        _parameter("ctx", typer.Context, inspect.Parameter.empty),
         _parameter("file", str | None, typer.Argument(None, help="A .qvr file.")),
         _parameter("program", str | None, option(None, "--program", "-p", help="Which program of the file.")),
         _parameter("settings", Path | None, option(None, "--settings", help="Another qvr.toml.")),
@@ -121,14 +123,18 @@ def execute(
     changed_data: bool,
     explain: bool,
     nproc: int,
-) -> None:
-    """Run a program to its end; exit status 1 where it failed or crashed, 2 where what was asked cannot be."""
+    text: str | None = None,
+) -> str:
+    """Run a program to its end, and give the id of the run; exit status 1 where it failed or crashed, 2 where what was
+    asked cannot be.  `text` stands in place of what the file holds."""
     if (file is None) == (resume is None):
         stop("name a file to run, or a run to --resume")
     if more is not None and resume is None:
         stop("--more draws go on with a run: name it with --resume")
     if flags["algorithm"] != "nuts" and flags.get("cluster", "none") != "none":
         stop("--cluster is for chains (qvr run nuts): --nproc N shares the steps of svi among processes")
+    if nproc > 1 and text is not None:
+        stop("--nproc is for `qvr run`, with the program in a file")
     if nproc > 1 and not explain:
         raise typer.Exit(_under_torchrun(nproc))
 
@@ -136,7 +142,7 @@ def execute(
         if resume is not None:
             return _resumed(resume, flags, explain, more or 0).model_copy(update={"changed_data": changed_data})
         assert file is not None
-        return _fresh(file, program, settings, flags, explain)
+        return _fresh(file, program, settings, flags, explain, text)
 
     if "TORCHELASTIC_RUN_ID" in os.environ:
         status = _as_one_of_many(make_job, as_json=as_json, device=flags.get("device", "cpu"))
@@ -150,6 +156,7 @@ def execute(
         _picture(RunStore(_root(job)), job.run_id, plot)
     if isinstance(ending, Failed | Crashed):
         raise typer.Exit(2 if isinstance(ending, Failed) and ending.usage else 1)
+    return job.run_id
 
 
 def _fork() -> ForkedProcess | None:
@@ -196,9 +203,16 @@ def _root(job: Job) -> Path:
     return Path(job.directory).parents[2]
 
 
-def _fresh(file: str, program: str | None, settings: Path | None, flags: dict[str, str], explain: bool) -> Job:
-    """The job of a new run: flag before qvr.toml before default."""
-    text = read_program(file)
+def _fresh(
+    file: str,
+    program: str | None,
+    settings: Path | None,
+    flags: dict[str, str],
+    explain: bool,
+    held: str | None = None,
+) -> Job:
+    """The job of a new run: flag before qvr.toml before default; `held` is the text where the file's does not count."""
+    text = read_program(file) if held is None else held
     found = settings or find_settings(Path(file).parent if file != "-" else Path.cwd())
     toml = read_settings(found) if found is not None else None
     snapshot = analysed_file(file, text)

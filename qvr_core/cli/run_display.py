@@ -161,7 +161,7 @@ class Screen:
 
     def _posterior(self, event: Finished | Cancelled) -> None:
         folded = folded_sites(event.posterior, self.job)
-        console().print(posterior_table(event, folded))
+        console().print(posterior_table(event.posterior, folded))
         for name in folded:
             asked = f"qvr summary {self.job.run_id} --vars {name}"
             words = f"`{name}` is standardised and only computed with: {asked} lists it"
@@ -243,17 +243,17 @@ def folded_sites(rows: Sequence[PosteriorRow], job: Job) -> Sequence[str]:
     return [name for name, count in counts.items() if count > FEW and name in helpers]
 
 
-def posterior_table(event: Finished | Cancelled, folded: Collection[str] = ()) -> Table:
+def posterior_table(rows: Sequence[PosteriorRow], folded: Collection[str] = ()) -> Table:
     """Mean, sd, quantiles, R-hat and effective sample size of every scalar; of a folded site one row with how many its
     numbers are, the largest R-hat and the least effective sample size."""
     seen = set[str]()
     table = Table(Column("name", no_wrap=True), "mean", "sd", "5 %", "median", "95 %", "R-hat", "ESS")
-    for row in event.posterior:
+    for row in rows:
         site = site_of(row.name)
         if site in folded:
             if site not in seen:
                 seen.add(site)
-                own = [one for one in event.posterior if site_of(one.name) == site]
+                own = [one for one in rows if site_of(one.name) == site]
                 worst = max((one.r_hat for one in own if one.r_hat is not None), default=None)
                 least = min((one.ess for one in own if one.ess is not None), default=None)
                 shown = ("" if worst is None else f"{worst:.4g}", "" if least is None else f"{least:.0f}")

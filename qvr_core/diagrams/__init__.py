@@ -1,6 +1,7 @@
-"""Diagrams: typed model -> graph -> Mermaid | DOT | TikZ | SVG | PNG | JSON.
+"""Diagrams: typed model -> graph -> lines of text | Mermaid | DOT | TikZ | SVG | PNG | JSON.
 
 graph = build(snapshot, "backbone")
+to_text(graph)                            # for a terminal
 to_mermaid(graph), to_dot(graph), to_tikz(graph)    # text, no other program
 to_svg(graph), to_png(graph)              # through `dot`; NoDot says what to do where it is missing
 to_json(graph, locate)                    # for editors
@@ -13,6 +14,7 @@ from qvr_core.diagrams.editor_json import to_json
 from qvr_core.diagrams.graph import Box, Diagram, Node, Sheet, Wire, nodes, sheet, wires
 from qvr_core.diagrams.image import NoDot, to_png, to_svg
 from qvr_core.diagrams.mermaid import to_mermaid
+from qvr_core.diagrams.terminal import to_text
 from qvr_core.diagrams.tikz import to_tikz
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "to_mermaid",
     "to_png",
     "to_svg",
+    "to_text",
     "to_tikz",
     "wires",
 ]

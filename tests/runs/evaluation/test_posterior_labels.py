@@ -96,7 +96,7 @@ def test_a_label_is_no_markup_of_the_terminal() -> None:
     console = Console(width=100)
     with console.capture() as shown:
         other = row.model_copy(update={"name": "a[\x1b[31mx]"})
-        console.print(posterior_table(Finished(step=1, seconds=1.0, posterior=(row, other))))
+        console.print(posterior_table((row, other)))
     assert "beta[floor]" in shown.get()
     assert "\x1b" not in shown.get()
 
@@ -124,7 +124,7 @@ def test_standardised_numbers_that_only_others_are_computed_with_are_one_row(tmp
     assert list(folded) == ["z"]
     console = Console(width=120)
     with console.capture() as shown:
-        console.print(posterior_table(Finished(step=1, seconds=1.0, posterior=rows), folded))
+        console.print(posterior_table(rows, folded))
     lines = shown.get().splitlines()
     assert not any("z[0]" in line for line in lines)
     (line,) = (line for line in lines if "z[…], 6 numbers" in line)
