@@ -2,7 +2,8 @@
 value from the row that makes it to the last that reads it.
 
 Nothing has to fit beside anything else, so a diagram of any size can be read by scrolling, and in any font of one
-width.  Where a row's line meets a column there is a knot; where it only passes, the column goes on over it.
+width.  Where a row's line meets a column there is a knot; where it only passes, the column goes on over it.  A node
+right below another one reads it.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ def _rows(order: list[str], reads: Mapping[str, Mapping[str, Wire]]) -> Iterator
         for source in sources:
             readers[source] += 1
     lanes: list[_Lane | None] = []
+    shut = -1  # where a node stood that nothing reads: what is not read may not stand right below
     for name in order:
         taken = [at for at, lane in enumerate(lanes) if lane is not None and lane.node in reads[name]]
         named = [one for one in reads[name] if all(lane is None or lane.node != one for lane in lanes)]
@@ -118,10 +120,11 @@ def _rows(order: list[str], reads: Mapping[str, Mapping[str, Wire]]) -> Iterator
             lane.readers -= 1
             if lane.readers == 0:
                 ending.append(at)
-        own = _column(lanes, taken, ending)
+        own = _column(lanes, taken, ending, shut)
         yield name, _row(lanes, taken, ending, own), named
         for at in ending:
             lanes[at] = None
+        shut = -1 if readers[name] else own
         if readers[name]:
             lanes += [None] * (own + 1 - len(lanes))
             lanes[own] = _Lane(name, readers[name])
@@ -129,12 +132,13 @@ def _rows(order: list[str], reads: Mapping[str, Mapping[str, Wire]]) -> Iterator
             lanes.pop()
 
 
-def _column(lanes: list[_Lane | None], taken: list[int], ending: list[int]) -> int:
-    """Where a node stands: in the last column that ends with it, else in a free one."""
+def _column(lanes: list[_Lane | None], taken: list[int], ending: list[int], shut: int) -> int:
+    """Where a node stands: in the last column that ends with it, else in a free one, right of all that it reads where
+    there is room."""
     if ending:
-        return ending[0] if len(taken) == 1 else ending[-1]
-    free = next((at for at, lane in enumerate(lanes) if lane is None), len(lanes))
-    return min(free, MOST_COLUMNS)
+        return ending[-1]
+    free = [at for at in range(len(lanes) + 2) if at != shut and (at >= len(lanes) or lanes[at] is None)]
+    return min(free[0], MOST_COLUMNS)
 
 
 def _row(lanes: list[_Lane | None], taken: list[int], ending: list[int], own: int) -> str:

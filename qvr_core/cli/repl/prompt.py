@@ -21,21 +21,21 @@ from prompt_toolkit.styles import Style
 from qvr_core.cli.checking.watching import PAUSE
 from qvr_core.cli.repl.colours import STYLE
 from qvr_core.cli.repl.session import Session
-from qvr_core.cli.repl.typed_lines import unfinished
+from qvr_core.cli.repl.typed_lines import indentation, unfinished
 from qvr_core.cli.repl.typing_help import WORD, Help, Typed, fitting, inserted
-from qvr_core.syntax.layout import shape
+from qvr_core.syntax.cutter import INDENT
 from qvr_core.syntax.printable import printable
 
 MOST_OFFERED = 200
 MOST_HISTORY = 1_000_000
 """Bytes of the history; of a larger file the last half is kept."""
-INDENT = "    "
 PROMPT, MORE = "qvr> ", "...> "
 
 
-def converse(session: Session) -> None:
-    """Read and answer until Ctrl-D or `:quit`."""
-    asked = asking(session)
+def converse(session: Session, **terminal: Any) -> None:
+    """Read and answer until Ctrl-D or `:quit`; `terminal` is another one than the process's, as prompt_toolkit's
+    `input` and `output`."""
+    asked = asking(session, **terminal)
     while True:
         try:
             text = ask(asked, session)
@@ -52,7 +52,7 @@ def converse(session: Session) -> None:
         session.say(f"not saved; what was typed is in the history, {history_file()}", "dim")
 
 
-def asking(session: Session, **more: Any) -> PromptSession[str]:
+def asking(session: Session, **terminal: Any) -> PromptSession[str]:
     """The prompt of a session."""
     help = Help(session.document)
     return PromptSession(
@@ -68,7 +68,7 @@ def asking(session: Session, **more: Any) -> PromptSession[str]:
         style=Style.from_dict({**STYLE, "bottom-toolbar": "noreverse", "bottom-toolbar.text": "ansired"}),
         enable_open_in_editor=True,
         reserve_space_for_menu=6,
-        **more,
+        **terminal,
     )
 
 
@@ -157,7 +157,7 @@ def _keys(help: Help) -> KeyBindings:
         if last and (command or not unfinished(lines, blank_ends=True)):
             buffer.validate_and_handle()
             return
-        buffer.insert_text("\n" + _indent(buffer.document.current_line_before_cursor, first=len(lines) == 1))
+        buffer.insert_text("\n" + " " * indentation(buffer.document.text_before_cursor.split("\n")))
 
     @keys.add("f2")
     def _(event: KeyPressEvent) -> None:
@@ -178,13 +178,6 @@ def _keys(help: Help) -> KeyBindings:
             buffer.start_completion(insert_common_part=True)
 
     return keys
-
-
-def _indent(line: str, *, first: bool) -> str:
-    """The blanks of the next line: those of the one before, more behind what opens a block."""
-    found = shape(line)
-    opens = (first and found.code) or found.word == "marginalize" or found.opens > found.closes
-    return line[: found.column] + (INDENT if opens else "")
 
 
 def history_file() -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.syntax.cutter import Extent, extent
+from qvr_core.syntax.cutter import INDENT, Extent, extent
 from qvr_core.syntax.layout import STATEMENT_WORDS, STEP_WORDS, UNRESERVED, LineShape, logical_line, next_code, shape
 
 
@@ -37,11 +37,24 @@ def unfinished(lines: Sequence[str], *, blank_ends: bool) -> bool:
         return any(line.strip() for line in lines)  # a comment, which is about what follows it
     if _unindented(lines):
         return True
+    return _joins(lines, found) or (found.kind not in ("statement", "unknown") and not _returned(found))
+
+
+def indentation(lines: Sequence[str]) -> int:
+    """How far the line behind these is indented: as the line before, deeper where that opens a block or goes on."""
+    found = last_statement(lines)
+    if found is None:
+        return 0
+    last = found.lines[-1]
+    opens = last.shape.word == "marginalize" or (len(found.lines) == 1 and found.kind not in ("statement", "unknown"))
+    return last.shape.width + (len(INDENT) if opens or _joins(lines, found) else 0)
+
+
+def _joins(lines: Sequence[str], found: Extent) -> bool:
+    """Whether the last line of a statement goes on in the next one: a bracket is open, or an operator ends it."""
     last = found.lines[-1]
     more = [*lines[: found.end], " " * (last.shape.width + 1) + "x"]
-    if logical_line(more, last.first, found.kind).last >= found.end:
-        return True
-    return found.kind not in ("statement", "unknown") and not _returned(found)
+    return logical_line(more, last.first, found.kind).last >= found.end
 
 
 def goes_on(lines: Sequence[str], line: str) -> bool:

@@ -143,9 +143,9 @@ class Help:
         """What may stand at a cursor, the likeliest first: for a declaration what an editor offers at that place of the
         document, for an expression what it offers wherever such a one may stand."""
         typed, before = Typed.of(text), text[:cursor]
-        if (typed.before and cursor < len(typed.before)) or (typed.command == "?" and " " not in before):
+        if typed.before and " " not in before.lstrip():
             return [Completion(one.word, "command", one.summary, insert=one.word) for one in COMMANDS]
-        if typed.command == ":info" or typed.command in (":diagram", ":posterior"):
+        if typed.command in (":info", ":diagram", ":posterior"):
             return self._names(typed.command)
         if typed.command not in ("", ":type") or len(text) > LONG:
             return []
