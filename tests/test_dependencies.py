@@ -18,7 +18,8 @@ BY_NAME = {"h5netcdf", "h5py"}
 def declared() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["sample"], *extras["run"], *extras["plots"], *extras["cluster"]]
+    named = ("sample", "run", "plots", "cluster", "repl")
+    requirements = [*project["dependencies"], *(one for name in named for one in extras[name])]
     names = {re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] for requirement in requirements}
     return {name.replace("-", "_") for name in names} - {project["name"].replace("-", "_")}
 

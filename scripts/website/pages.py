@@ -19,6 +19,7 @@ GUIDE = (
     "networks",
     "python",
     "runs",
+    "repl",
     "play",
     "std",
     "diagrams",

@@ -4,6 +4,7 @@ the server answers."""
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -59,7 +61,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
-def run(base: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(base: Path, *arguments: str, cwd: Path, stdin: str | int = "") -> subprocess.CompletedProcess[str]:
+    """A command; `stdin` is what is piped into it, or the number of an open file."""
+    given: dict[str, Any] = {"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
         [str(base), *arguments],
@@ -69,6 +73,7 @@ def run(base: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[s
         check=False,
         timeout=HANG,
         env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+        **given,
     )
 
 
@@ -85,6 +90,7 @@ WORKS = {
     "graph": ("graph", EIGHT),
     "runs": ("runs",),
     "export": ("export", EIGHT, "--to", "pymc"),
+    "repl": ("repl", EIGHT),
     "schema": ("schema",),
     "lsp": ("lsp", "--help"),
     "play": ("play", "--help"),
@@ -114,6 +120,49 @@ def test_what_works(name: str, base: Path, tmp_path: Path) -> None:
     done = run(base, "-m", "qvr_core.cli", *WORKS[name], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout or name == "format"
+
+
+PROMPTED = """\
+mu + tau
+sqrt(2) * 3
+:type theta
+:info Normal
+:diagram
+morphism f : School -> Real 2 [role=embed]
+:list
+"""
+
+
+def test_the_prompt_answers_without_anything_more(base: Path, tmp_path: Path) -> None:
+    done = run(base, "-m", "qvr_core.cli", "repl", EIGHT, cwd=tmp_path, stdin=PROMPTED)
+    assert (done.returncode, done.stderr) == (0, "")
+    for said in (
+        "mu + tau : Real 1",
+        "= 4.242640687",
+        "theta : School",
+        "Bell curve",
+        "╰───●  effect",
+        "f : School => Real 2",
+    ):
+        assert said in done.stdout
+
+
+def test_a_fit_at_the_prompt_says_what_it_needs(base: Path, tmp_path: Path) -> None:
+    done = run(base, "-m", "qvr_core.cli", "repl", EIGHT, cwd=tmp_path, stdin=":run nuts\n:run svi\n1 + 1\n")
+    assert done.returncode == 1 and "1 + 1 : Real 1 = 2" in done.stdout
+    said = done.stdout + done.stderr
+    assert len(re.findall(r"needs? the package `(torch|numpy|polars)`, which .* does not have", said)) == 2
+    assert said.count(f"{base} -m pip install 'qvr-lsp[run]'") == 2
+
+
+def test_a_prompt_in_a_terminal_says_what_it_needs(base: Path, tmp_path: Path) -> None:
+    ours, terminal = pty.openpty()
+    done = run(base, "-m", "qvr_core.cli", "repl", cwd=tmp_path, stdin=terminal)
+    os.close(ours)
+    os.close(terminal)
+    assert (done.returncode, done.stdout) == (1, "")
+    lacks = f"this needs the package `prompt_toolkit`, which {base} does not have"
+    assert done.stderr == f"qvr: {lacks}; it is installed by: {base} -m pip install 'qvr-lsp[repl]'\n"
 
 
 @pytest.fixture(scope="module")
