@@ -1,5 +1,5 @@
 """Fetch the real editors: code-server on its own Node and Neovim from Debian forky into `.cache/e2e/`; Debian's
-Chromium, Emacs, the colours of Kate and LaTeX as packages.
+Chromium, Emacs, the colours of Kate, LaTeX and tmux as packages.
 
 Run by `make e2e`. What is there already is kept. Where something cannot be had, it says what and why, and fails.
 """
@@ -116,6 +116,11 @@ def latex() -> Path:
     return program("pdflatex", ("texlive-latex-base", "texlive-pictures"))
 
 
+def tmux() -> Path:
+    """A terminal that can be typed into and read."""
+    return program("tmux", ("tmux",))
+
+
 def neovim() -> list[str]:
     """The command that starts Neovim >= 0.11: the one on PATH, or Debian forky's with its own loader and libraries."""
     own = shutil.which("nvim")
@@ -158,6 +163,7 @@ def main() -> int:
         print("emacs", emacs())
         print("kate", kate())
         print("latex", latex())
+        print("tmux", tmux())
     except CannotFetch as error:
         print(f"the editors cannot be fetched: {error}\nSet QVR_E2E=skip to go on without them.", file=sys.stderr)
         return 1

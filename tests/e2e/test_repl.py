@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import fetch
 from tests.patience import HANG, NAP
 
 pytestmark = [
@@ -25,7 +26,7 @@ class Terminal:
     """A window of 100 columns and 40 lines."""
 
     def __init__(self, folder: Path, *command: str) -> None:
-        self._tmux = ["tmux", "-L", f"qvr-{os.getpid()}", "-f", os.devnull]
+        self._tmux = [str(fetch.tmux()), "-L", f"qvr-{os.getpid()}", "-f", os.devnull]
         state = f"XDG_STATE_HOME={folder / 'state'}"
         self._do(
             "new-session",
@@ -73,8 +74,6 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.fail("this needs tmux: install the package `tmux`, or set QVR_E2E=skip")
     shutil.copy(ROOT / "examples" / "eight_schools.qvr", tmp_path)
     shutil.copy(ROOT / "examples" / "data" / "eight_schools.csv", tmp_path)
     made = Terminal(tmp_path, sys.executable, "-m", "qvr_core.cli", "repl", "eight_schools.qvr")

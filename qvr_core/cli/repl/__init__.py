@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def repl(
     file: Path | None = typer.Argument(
-        None, metavar="[FILE]", help="A .qvr file whose declarations are there at the start."
+        None, metavar="FILE", help="A .qvr file whose declarations are there at the start."
     ),
 ) -> None:
     """Try the language line by line: declarations grow a document, expressions say their type, `:help` lists the rest.

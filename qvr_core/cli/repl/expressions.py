@@ -66,8 +66,9 @@ class Probe:
                 return
 
 
-def probes(document: Document, typed: Lines) -> Iterator[Probe]:
-    """The expression at each place where it could be meant; each is analysed when it is asked for."""
+def probes(document: Document, typed: Lines, most: int = MOST_PROGRAMS) -> Iterator[Probe]:
+    """The expression at each place where it could be meant, among them `most` programs; each is analysed when it is
+    asked for."""
     snapshot, name = document.snapshot(), NAME
     while any(name in line for line in (*document.lines, *typed)):
         name += "_"
@@ -75,7 +76,7 @@ def probes(document: Document, typed: Lines) -> Iterator[Probe]:
     for opening in (f"let {name} = ", f"object {name} : "):
         yield Probe(_placed(document, typed, end, opening, ()), name)
     programs = [one for one in snapshot.statements if one.header.unit.keyword == "program"]
-    for statement in islice(reversed(programs), MOST_PROGRAMS):
+    for statement in islice(reversed(programs), most):
         first, last = snapshot.layout.start_line(statement.uid), snapshot.layout.end_line(statement.uid)
         own = [line for line in range(first + 1, last) if shape(document.lines[line]).word == "return"]
         if own and statement.header.unit.declares:
@@ -95,10 +96,10 @@ def _placed(document: Document, typed: Lines, at: int, opening: str, above: Line
     return Excerpt(snapshot, typed, at + len(above), len(opening), "input", document.name)
 
 
-def best(document: Document, typed: Lines) -> Probe:
+def best(document: Document, typed: Lines, most: int = MOST_PROGRAMS) -> Probe:
     """Where the expression is right; else where it is wrong furthest to its end, in something else than its form."""
     furthest: tuple[tuple[bool, Cursor], Probe] | None = None
-    for probe in probes(document, typed):
+    for probe in probes(document, typed, most):
         errors = probe.errors()
         if not errors:
             return probe

@@ -29,6 +29,13 @@ from qvr_core.syntax.printable import printable
 MOST_OFFERED = 200
 MOST_HISTORY = 1_000_000
 """Bytes of the history; of a larger file the last half is kept."""
+FRAME = {
+    "prompt": "bold ansigreen",
+    "more": "ansibrightblack",
+    "bottom-toolbar": "noreverse",
+    "bottom-toolbar.text": "ansired",
+}
+"""The style of what stands around the line."""
 PROMPT, MORE = "qvr> ", "...> "
 
 
@@ -56,16 +63,16 @@ def asking(session: Session, **terminal: Any) -> PromptSession[str]:
     """The prompt of a session."""
     help = Help(session.document)
     return PromptSession(
-        PROMPT,
+        [("class:prompt", PROMPT)],
         multiline=True,
-        prompt_continuation=MORE,
+        prompt_continuation=[("class:more", MORE)],
         lexer=Colours(help),
         completer=Offers(help),
         complete_while_typing=True,
         history=_history(),
         key_bindings=_keys(help),
         bottom_toolbar=lambda: _toolbar(help),
-        style=Style.from_dict({**STYLE, "bottom-toolbar": "noreverse", "bottom-toolbar.text": "ansired"}),
+        style=Style.from_dict({**STYLE, **FRAME}),
         enable_open_in_editor=True,
         reserve_space_for_menu=6,
         **terminal,

@@ -24,6 +24,8 @@ from qvr_core.syntax.source import Cursor, split_lines
 
 LONG = 20_000
 """Characters beyond which a line is taken as it is: nobody types so much, and each key would wait for its analysis."""
+WHILE_TYPING = 1
+"""Programs in which an expression is looked at with each key: the last one; all are once it is entered."""
 WORD = re.compile(r"\w*\Z")
 
 
@@ -69,7 +71,11 @@ class Help:
     def _placed(self, typed: Typed) -> Excerpt | None:
         if typed.command not in ("", ":type", ":info") or next_code(typed.code, 0) == len(typed.code):
             return None
-        return self._document.excerpt(typed.code) if typed.declares else best(self._document, typed.code).excerpt
+        return (
+            self._document.excerpt(typed.code)
+            if typed.declares
+            else best(self._document, typed.code, WHILE_TYPING).excerpt
+        )
 
     # ---------------------------------------------------------------- colours
 
@@ -158,7 +164,7 @@ class Help:
         return _merged(self._in_expression(typed.code, place))
 
     def _in_expression(self, code: Lines, place: Cursor) -> Iterator[Completion]:
-        for probe in probes(self._document, code):
+        for probe in probes(self._document, code, WHILE_TYPING):
             found = complete(probe.excerpt.snapshot, probe.excerpt.there(place))
             yield from (one for one in found if one.label != probe.name)
 
