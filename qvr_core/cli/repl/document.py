@@ -24,7 +24,11 @@ class Scratch:
     """An analyzer that becomes any text by one edit: a text is mostly the one before with another end."""
 
     def __init__(self, location: str) -> None:
-        self._analyzer = Analyzer("", None, location, Workspace(Disk()))
+        self._location = location
+        self._begin()
+
+    def _begin(self) -> None:
+        self._analyzer = Analyzer("", None, self._location, Workspace(Disk()))
         self._lines: Lines = ()
 
     def snapshot(self, lines: Lines) -> Snapshot:
@@ -38,7 +42,11 @@ class Scratch:
             last += 1
         between = lines[first : len(lines) - last]
         text = "".join(f"{line}\n" for line in between)
-        self._analyzer.edit(Cursor(first, 0), Cursor(len(old) - last, 0), text)
+        try:
+            self._analyzer.edit(Cursor(first, 0), Cursor(len(old) - last, 0), text)
+        except KeyboardInterrupt:
+            self._begin()  # the edit was made by half
+            raise
         self._lines = lines
         return self._analyzer.snapshot()
 

@@ -24,7 +24,7 @@ def run(document: Document, given: str) -> str | None:
         words = shlex.split(given)
     except ValueError as problem:
         stop(f"{problem}: {given}")
-    algorithm = words.pop(0) if words and words[0] in ALGORITHMS else _usual(document)
+    algorithm = words.pop(0) if words and words[0] in ALGORITHMS else usual(document)
     file = [] if any(word.partition("=")[0] == "--resume" for word in words) else [str(document.path or "-")]
     command: Any = typer.main.get_command(app)
     arguments = [algorithm, *file, *words]
@@ -44,7 +44,7 @@ def run(document: Document, given: str) -> str | None:
     return ended if getattr(store().open(ended).ending(), "posterior", ()) else None
 
 
-def _usual(document: Document) -> str:
+def usual(document: Document) -> str:
     """What qvr.toml says of the program; else chains, and steps of an optimiser where there are weights of networks."""
     from qvr_core.runs.record.settings import UsageProblem, main_program, resolve
     from qvr_core.runs.record.settings_file import find_settings

@@ -49,7 +49,7 @@ class Session:
         self.run_id: str | None = None
         """The last run of this session."""
         self._read: dict[Path, tuple[int, int] | None] = {}
-        """The document's file as it was read or written last."""
+        """Files of the document as they were read or written last."""
         self._follows = False
 
     # ---------------------------------------------------------------- what is printed
@@ -162,17 +162,18 @@ class Session:
     def load(self, path: Path, text: str) -> None:
         """Go on with the text of a file, errors and all, and say what it holds."""
         self.document.load(path, text, f":load {path}")
-        self._read = state([path])
+        self._read |= state([path])
         self._report()
 
     def saved(self, path: Path) -> None:
         """The document was written to a file."""
         self.document.placed(path)
-        self._read = state([path])
+        self._read |= state([path])
 
     def stale(self) -> bool:
         """Whether the document's file is another one than when it was read or written last."""
-        return bool(self._read) and state(self._read) != self._read
+        path = self.document.path
+        return path is not None and path in self._read and state([path])[path] != self._read[path]
 
     def _report(self) -> None:
         snapshot = self.document.snapshot()
@@ -202,7 +203,7 @@ class Session:
         path = self.document.path
         if path is None or not self.news():
             return
-        self._read = state([path])
+        self._read |= state([path])
         if not path.exists():
             self.say(f"{path} is gone; the document stays as it is", "dim")
             return

@@ -59,14 +59,15 @@ class Help:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._known: tuple[object, str, Excerpt | None] | None = None
+        self._known: tuple[object, Excerpt | None] | None = None
 
     def excerpt(self, typed: Typed) -> Excerpt | None:
         """What is typed where it will stand; None where it is no code, or too much."""
-        text, lines = typed.before + "\n".join(typed.code), self._document.lines
-        if self._known is None or self._known[:2] != (lines, text):
-            self._known = lines, text, self._placed(typed) if len(text) <= LONG else None
-        return self._known[2]
+        text = typed.before + "\n".join(typed.code)
+        asked = self._document.scratch, self._document.lines, text
+        if self._known is None or self._known[0] != asked:
+            self._known = asked, self._placed(typed) if len(text) <= LONG else None
+        return self._known[1]
 
     def _placed(self, typed: Typed) -> Excerpt | None:
         if typed.command not in ("", ":type", ":info") or next_code(typed.code, 0) == len(typed.code):

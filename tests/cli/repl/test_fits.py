@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qvr_core.cli.repl.fits import _usual
+from qvr_core.cli.repl.fits import usual
 from qvr_core.cli.repl.session import Session
 from qvr_core.runs.record.store import RunStore
 from tests.cli.repl.conftest import SCHOOLS, Ask
@@ -52,9 +52,9 @@ def test_flags_are_those_of_qvr_run(session: Session, ask: Ask, data: Path) -> N
 
 def test_the_algorithm_is_qvr_tomls_else_what_suits_the_program(session: Session, ask: Ask, tmp_path: Path) -> None:
     ask(SCHOOLS)
-    assert _usual(session.document) == "nuts"
+    assert usual(session.document) == "nuts"
     ask("object H : Real 4", "morphism e : School -> H [role=kernel] ~ Normal", "program net : School -> H",
         "    sample h <- e", "    return h", "export net")  # fmt: skip
-    assert _usual(session.document) == "svi"
+    assert usual(session.document) == "svi"
     (tmp_path / "qvr.toml").write_text('[run.net]\nalgorithm = "nuts"\n')
-    assert _usual(session.document) == "nuts"
+    assert usual(session.document) == "nuts"

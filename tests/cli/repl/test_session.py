@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from qvr_core.analysis import analyse
+from qvr_core.analysis import Analyzer, analyse
 from qvr_core.cli.repl.session import MOST_LETTERS, Session
 from tests.cli.repl.conftest import SCHOOLS, Ask
 from tests.patience import HANG
@@ -221,3 +222,20 @@ def test_what_is_typed_is_bounded(session: Session, ask: Ask) -> None:
 
 def test_nothing_reaches_the_terminal_as_an_order(ask: Ask) -> None:
     assert "\x1b" not in ask("object A\x1b[2J : FinSet 2", ":info \x1b[2J", "\x1b]0;x\x07")
+
+
+def test_an_interrupted_analysis_leaves_nothing_by_half(
+    session: Session, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(SCHOOLS)
+    edit = Analyzer.edit
+
+    def interrupted(self: Analyzer, *given: Any) -> None:
+        edit(self, *given)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Analyzer, "edit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        session.take("object A : FinSet 3\n" * 3)
+    assert ask("object B : FinSet 3", "A").startswith("B : FinSet 3\nerror[unknown-name]")
