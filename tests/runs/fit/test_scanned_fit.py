@@ -179,12 +179,19 @@ def test_a_prediction_of_every_row_is_refused(tmp_path: Path, small: None) -> No
         SviFit(prepare(asked, analyse(asked.text)), Stop())
 
 
-LARGE = 3_000_000
-"""Rows above which a table of three columns is read by blocks, whoever reads it."""
+LARGE = 3
+"""Millions of rows above which a table of three columns is read by blocks, whoever reads it."""
+
+
+def million_times(folder: Path, times: int) -> None:
+    """A million rows so many times: files are read by their names, so one on the disk will do."""
+    written(folder, 1_000_000, 1)
+    for again in range(1, times):
+        os.link(folder / "0.parquet", folder / f"{again}.parquet")
 
 
 def test_processes_see_the_rows_of_one(tmp_path: Path) -> None:
-    written(tmp_path / "d", LARGE, 2)
+    million_times(tmp_path / "d", LARGE)
     (tmp_path / "m.qvr").write_text(MODEL)
 
     def losses(*more: str) -> list[float]:
@@ -235,10 +242,10 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
     peaks: list[int] = []
     # what polars has freed would count until the kernel wants it
     there = {**os.environ, "_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
-    for times in (3, 9):
+    for times in (LARGE, 3 * LARGE):
         folder = tmp_path / str(times)
         folder.mkdir()
-        written(folder / "d", LARGE * times // 3, times)
+        million_times(folder / "d", times)
         done = subprocess.run(
             [sys.executable, "-m", "tests.script", MEASURE, str(folder), str(ROOT)],
             capture_output=True, text=True, check=False, env=there,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,18 +50,22 @@ PathFinder.find_spec = found
 """
 
 
-def qvr(folder: Path, site: str, *arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
-    """`qvr` in interpreters of its own, and what they imported of what `WATCHING` looks for."""
+def python(folder: Path, site: str, *arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """Python in interpreters of its own, and what they imported of what `WATCHING` looks for."""
     (folder / "site").mkdir(exist_ok=True)
     (folder / "site" / "sitecustomize.py").write_text(site)
     told = folder / "told"
     told.write_text("")
     done = subprocess.run(
-        [sys.executable, "-m", "qvr_core.cli", *arguments],
+        [sys.executable, *arguments],
         cwd=folder, capture_output=True, text=True, check=False, timeout=HANG,
         env={**os.environ, "QVR_TEST_TOLD": str(told), "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{ROOT}"},
     )  # fmt: skip
     return done, set(told.read_text().split())
+
+
+def qvr(folder: Path, site: str, *arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    return python(folder, site, "-m", "qvr_core.cli", *arguments)
 
 
 def events_of(done: subprocess.CompletedProcess[str]) -> list[Event]:
@@ -223,9 +228,26 @@ def test_parts_of_the_rows_are_fitted_with_torch_where_it_is_there(tmp_path: Pat
     assert ours.mean == pytest.approx(theirs.mean, abs=0.1) and ours.sd == pytest.approx(theirs.sd, rel=0.2)
 
 
+READING = """
+import json, os, sys
+from qvr_core.cli import main
+for command in json.loads(sys.argv[1]):
+    print("##", *command, flush=True)
+    try:
+        sys.argv = ["qvr", *command]
+        main()
+    except SystemExit as end:
+        assert end.code in (0, 1, None), command
+    sys.stdout.flush()
+    with open(os.environ["QVR_TEST_TOLD"]) as file:
+        loaded = file.read()
+    assert not loaded, (command, loaded)
+"""
+
+
 def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) -> None:
     fit(tmp_path, WATCHING, conjugate, "--data", "csv:y.csv", "--steps", "300")
-    for command in (
+    commands = (
         ["check-fit", "last"],
         ["sample", "last", "-n", "20", "-o", "draws.nc"],
         ["sample", "last", "-n", "20", "--data", "csv:y.csv"],
@@ -235,9 +257,11 @@ def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) 
         ["summary", "last"],
         ["report", "last", "-o", "report.html"],
         ["calibrate", conjugate, "--data", "csv:y.csv", "--replicates", "20"],
-    ):
-        done, loaded = qvr(tmp_path, WATCHING, *command)
-        assert done.returncode in (0, 1) and done.stdout and loaded == set(), (command, done.stdout, done.stderr)
+    )
+    done, loaded = python(tmp_path, WATCHING, "-c", READING, json.dumps(commands))
+    assert done.returncode == 0 and loaded == set(), done.stdout + done.stderr
+    said = re.split(r"^## .*$", done.stdout, flags=re.MULTILINE)[1:]
+    assert len(said) == len(commands) and all(one.strip() for one in said), done.stdout
 
 
 def test_a_command_that_arrays_cannot_compute_begins_anew_with_torch(

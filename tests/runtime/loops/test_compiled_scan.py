@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
 
 from qvr_core.dsl import loads
 from qvr_core.runtime.arrows.compiled_scan import CompiledScan
@@ -237,6 +236,8 @@ def test_a_recorded_graph_holds_the_loop_as_one_operation_each_way():
 
     def gradients(x):
         return torch.autograd.grad(module(x).square().sum() + module(x).sum(), [x, weight])
+
+    from torch.fx.experimental.proxy_tensor import make_fx  # loads sympy, a second and a half
 
     graph = make_fx(gradients)(torch.randn(3, 64, 5, requires_grad=True))
     names = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
