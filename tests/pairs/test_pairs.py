@@ -27,7 +27,10 @@ REFUSED = {
     "left_censored, interval": "`interval` already says where each element lies",
     "marginalize, started": "the first elements of `y` are given",
     "hidden chain, started": "the first elements of `y` are given",
-    **{f"impute, {limit}": "is not missing: something is known of its value" for limit in LIMITS},
+    **{
+        f"impute, {limit}": "would have to be drawn within" if limit.startswith("truncate") else "is not missing"
+        for limit in LIMITS
+    },
 }
 """What does not go together, and why."""
 SEVERAL = (

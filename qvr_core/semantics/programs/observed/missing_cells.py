@@ -64,7 +64,11 @@ def _problem(how: str, family: Family | None, options: StepOptions, ctx: StepCon
     if how == "drop":
         return None
     if options.limits:
-        return f"a cell with `{next(iter(options.limits))}` is not missing: something is known of its value"
+        key = next(iter(options.limits))
+        if key.startswith("truncate"):
+            said = f"a missing cell would have to be drawn within `{key}`, which is not there"
+            return f"{said}; `missing=drop` leaves it out"
+        return f"a cell with `{key}` is not missing: something is known of its value"
     if ctx.marginal:
         return (
             "what is observed inside `marginalize` has no one value that could be filled in; `missing=drop` leaves "
