@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks.steps import by_turns
+from benchmarks.inference_steps import by_turns
 
 Call = Callable[[], object]
 Product = tuple[int, int, int, int, int]

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 from benchmarks.goals import Table
+from benchmarks.inference_steps import by_turns
 from benchmarks.runs import EXAMPLE, job
-from benchmarks.steps import by_turns
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
 from qvr_core.runs.prepare.prepare import prepare

@@ -116,11 +116,14 @@ program regression : Unit -> Unit
 
 
 def ranks(folder: Path, rounds: int) -> dict[str, float]:
-    """Two processes at 32 × 64 bytes each: `wall` and `processor`, a step together against one alone (see ranks.py)."""
+    """Two processes at 32 × 64 bytes each: `wall` and `processor`, a step together against one alone.
+
+    `data_parallel.py` is what each of them runs.
+    """
     file = folder / "job.json"
     file.write_text(job(folder, batch_size=32, sequence_length=64).model_dump_json())
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
-               "-m", "benchmarks.ranks", str(file), str(rounds)]  # fmt: skip
+               "-m", "benchmarks.data_parallel", str(file), str(rounds)]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     root = EXAMPLE.parents[1]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, env=environment)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 from torch.nn import functional as F
 
-from benchmarks.steps import by_turns
+from benchmarks.inference_steps import by_turns
 from qvr_core.dsl import load, loads
 from qvr_core.inference import ELBO, SVI, AutoDeltaGuide
 from qvr_core.inference.guides.program import ProgramGuide

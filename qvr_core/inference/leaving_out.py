@@ -24,8 +24,8 @@ from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.pointwise import Given, name_of
 from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.execution import Execution, SiteRecord
+from qvr_core.runtime.programs.forward_algorithm import HiddenChain
 from qvr_core.runtime.programs.handlers import pointwise
-from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.labelled.axes import Axis, site_axes
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem

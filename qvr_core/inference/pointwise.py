@@ -17,6 +17,7 @@ from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.inference.lifting import LiftedModel, parameters_set
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.execution import Execution
+from qvr_core.runtime.programs.forward_algorithm import HiddenChain
 from qvr_core.runtime.programs.handlers import (
     Handler,
     by_rows,
@@ -35,7 +36,6 @@ from qvr_core.runtime.programs.handlers import (
     states,
     substitute,
 )
-from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.indexed import size_of
 from qvr_core.runtime.programs.observed.data_lets import observed_values
 from qvr_core.runtime.programs.program import ProgramModule

@@ -18,8 +18,8 @@ from tests.examples.statistics.programs import NAMES, data_of, prepared
 from tests.export.exports import worst, write_cases
 from tests.export.families import CASES as OWN
 from tests.export.families import write_case, write_cases_of_families
-from tests.findings.lagged_recursions import CASES, EXPORTED, HEAD, values_of
 from tests.patience import HANG
+from tests.regressions.lagged_recursions import CASES, EXPORTED, HEAD, values_of
 
 TABLES = {"numpyro": NUMPYRO.families, "pymc": PYMC.families, "stan": STAN}
 EVALUATORS = Path(__file__).with_name("evaluators")

@@ -6,8 +6,8 @@ from math import prod
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
 from qvr_core.arrays.engine import functional as F
+from qvr_core.runtime.arrows.convolution import sizes_of
 from qvr_core.runtime.arrows.training import sequence_lead
-from qvr_core.runtime.arrows.windows import sizes_of
 from qvr_core.runtime.values.arrow import ArrowModule, Value
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.padding import valid_positions

@@ -12,6 +12,7 @@ from qvr_core.runtime.arrows.attention import AttentionArrow, PositionArrow
 from qvr_core.runtime.arrows.batch_norm import BatchNormArrow
 from qvr_core.runtime.arrows.combinators import ParallelArrow, ResidualArrow, TakeFactorArrow
 from qvr_core.runtime.arrows.compiled_scan import CompiledScan
+from qvr_core.runtime.arrows.convolution import ConvArrow, PoolArrow
 from qvr_core.runtime.arrows.discretize import DiscretizeArrow
 from qvr_core.runtime.arrows.drawn_weights import with_prior
 from qvr_core.runtime.arrows.dropout import DropoutArrow
@@ -25,7 +26,6 @@ from qvr_core.runtime.arrows.repetition import RepeatArrow
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose
 from qvr_core.runtime.arrows.training import training_layers
-from qvr_core.runtime.arrows.windows import ConvArrow, PoolArrow
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.declared_algebras import algebra_named, transformation_named
 from qvr_core.runtime.programs.declared.families import declared_family

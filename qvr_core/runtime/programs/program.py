@@ -19,10 +19,10 @@ from qvr_core.runtime.programs.declared.parameters import ParamStep
 from qvr_core.runtime.programs.deduction import deduction_of
 from qvr_core.runtime.programs.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, paths_of
 from qvr_core.runtime.programs.family_site import FamilySite
+from qvr_core.runtime.programs.forward_algorithm import HiddenChain
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.handlers import Handler, by_rows, condition, densities, replay, seed, substitute
 from qvr_core.runtime.programs.heads.program_heads import HEADS, Heads
-from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.interleaved import interleaved
 from qvr_core.runtime.programs.labelled.taking import Taking
 from qvr_core.runtime.programs.marginalize import Marginalize

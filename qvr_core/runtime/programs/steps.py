@@ -16,8 +16,8 @@ from qvr_core.runtime.programs.chains.recurrences import each_element, one_by_on
 from qvr_core.runtime.programs.declared.parameters import ParamStep
 from qvr_core.runtime.programs.execution import SiteKind, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
+from qvr_core.runtime.programs.forward_algorithm import HiddenChain
 from qvr_core.runtime.programs.frame import Frame
-from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.site_classes import site_class
 from qvr_core.runtime.values.cells import Cell

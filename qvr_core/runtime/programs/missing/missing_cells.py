@@ -13,8 +13,8 @@ from qvr_core.runtime.programs.chains.unequal_program import UnequalNames
 from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request
 from qvr_core.runtime.programs.family_site import FamilySite
+from qvr_core.runtime.programs.forward_algorithm import HiddenChain
 from qvr_core.runtime.programs.frame import Frame
-from qvr_core.runtime.programs.hidden_chain import HiddenChain
 from qvr_core.runtime.programs.interleaved import Groups
 from qvr_core.runtime.programs.marginalize import Marginalize
 from qvr_core.runtime.programs.missing.gaps import Gaps

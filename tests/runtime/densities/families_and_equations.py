@@ -9,7 +9,7 @@ import numpy as np
 import scipy.stats as st
 from scipy import linalg
 
-from tests.runtime.third_edition.supports import (
+from tests.runtime.densities.supports import (
     GROUP,
     SEEN,
     SERIES,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.stats as st
 
-from tests.runtime.third_edition.supports import (
+from tests.runtime.densities.supports import (
     GROUP,
     SERIES,
     M,

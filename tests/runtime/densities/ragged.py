@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from tests.runtime.third_edition.supports import SERIES, M, Sentence, Values, normal, positive, real
+from tests.runtime.densities.supports import SERIES, M, Sentence, Values, normal, positive, real
 
 N = np.array([5, 2])
 NOTHING = np.nan

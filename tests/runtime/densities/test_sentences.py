@@ -19,11 +19,11 @@ from scipy.interpolate import BSpline
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel, Predictive
 from qvr_core.semantics.types.diagnostics import Severity
-from tests.runtime.third_edition.data_outcomes import COUNTS, DATA_OUTCOMES
-from tests.runtime.third_edition.families_and_equations import EQUATIONS, FAMILIES
-from tests.runtime.third_edition.nested import NESTED
-from tests.runtime.third_edition.ragged import RAGGED
-from tests.runtime.third_edition.supports import (
+from tests.runtime.densities.data_outcomes import COUNTS, DATA_OUTCOMES
+from tests.runtime.densities.families_and_equations import EQUATIONS, FAMILIES
+from tests.runtime.densities.nested import NESTED
+from tests.runtime.densities.ragged import RAGGED
+from tests.runtime.densities.supports import (
     GROUP,
     HEAD,
     SEEN,
@@ -41,7 +41,7 @@ from tests.runtime.third_edition.supports import (
     total,
     unit,
 )
-from tests.runtime.third_edition.wrong_variants import VARIANTS
+from tests.runtime.densities.wrong_variants import VARIANTS
 from tests.standalone import standalone
 
 RATE = """def rate(t, z, theta) = [theta[0] * z[hare] - theta[1] * z[hare] * z[lynx],

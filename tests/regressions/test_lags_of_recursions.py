@@ -17,7 +17,7 @@ from qvr_core.runtime.programs.handlers import by_rows, seed
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model.steps import LetModel
 from qvr_core.syntax.source import Cursor
-from tests.findings.lagged_recursions import CASES, EXPORTED, HEAD, SEPARATE, normal, values_of
+from tests.regressions.lagged_recursions import CASES, EXPORTED, HEAD, SEPARATE, normal, values_of
 
 
 def _prior(v: Mapping[str, torch.Tensor]) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.runtime.third_edition.supports import GROUP, M, Sentence, Values, Y, normal, real
+from tests.runtime.densities.supports import GROUP, M, Sentence, Values, Y, normal, real
 
 KINDS = np.array([0.3, 0.7])
 GIVEN = np.array([[0.2, 0.8], [0.6, 0.4]])
