@@ -339,7 +339,7 @@ def our_nuts(model: Any, observed: dict[str, torch.Tensor], draws: int, *, compi
 
 def main(argv: list[str]) -> int:
     """Print the table; status 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="benchmarks steps")
+    parser = argparse.ArgumentParser(prog="benchmarks inference_steps")
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args(argv).quick
     torch.set_num_threads(1)

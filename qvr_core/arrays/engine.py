@@ -13,7 +13,7 @@ from qvr_core.arrays.engine_choice import torch_wanted
 from qvr_core.arrays.evaluate import evaluate
 from qvr_core.arrays.graph import Graph
 from qvr_core.arrays.tensor_like import TYPES, TensorLike, read
-from qvr_core.arrays.torch_signatures import LinearAlgebra, SpecialFunctions
+from qvr_core.arrays.torch_signatures import Broadcasting, LinearAlgebra, SpecialFunctions
 
 if TYPE_CHECKING:
     import torch as arrays
@@ -38,6 +38,7 @@ def new_graph() -> Graph:
 
 linalg: LinearAlgebra = arrays.linalg
 special: SpecialFunctions = arrays.special
+broadcasting: Broadcasting = arrays
 
 _ARRAYS = (Tensor, TensorLike)
 TYPES.dtypes = {"real": arrays.float64, "whole": arrays.int64, "truth": arrays.bool}
@@ -50,6 +51,6 @@ def is_tensor(value: object) -> TypeIs[Tensor]:
 
 
 __all__ = [
-    "TORCH", "Generator", "Tensor", "arrays", "device", "dtype", "functional", "is_tensor", "linalg", "new_graph", "nn",
-    "special",
+    "TORCH", "Generator", "Tensor", "arrays", "broadcasting", "device", "dtype", "functional", "is_tensor", "linalg",
+    "new_graph", "nn", "special",
 ]  # fmt: skip

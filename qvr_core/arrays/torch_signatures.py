@@ -1,4 +1,4 @@
-"""What is called of `torch.linalg` and `torch.special`, with the types that torch leaves out.
+"""What is called of `torch`, `torch.linalg` and `torch.special`, with the types that torch leaves out.
 
 torch fills both modules by a function without types, so that all they give would be unknown to the type checker.
 Matrices stand on the last two axes; the axes before them broadcast.
@@ -86,4 +86,16 @@ class SpecialFunctions(Protocol):
 
     def ndtri(self, p: Tensor, /) -> Tensor:
         """The inverse of Φ."""
+        ...
+
+
+class Broadcasting(Protocol):
+    """Of `torch`, what leaves the types of its results open.  RuntimeError where shapes do not broadcast."""
+
+    def broadcast_tensors(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """All of them, expanded to one shape."""
+        ...
+
+    def broadcast_shapes(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape that all of them have then."""
         ...

@@ -7,13 +7,12 @@ made where the family's arguments are known.  Sources: the Stan reference manual
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.arrays.engine import functional as nnf
 from qvr_core.arrays.graph import Unsupported
-from qvr_core.runtime.families.links import Params
+from qvr_core.runtime.families.links import OfParameters, OfValue, Params
 from qvr_core.runtime.families.triangular import log_diagonal
 from qvr_core.runtime.values.indices import recording
 
@@ -225,12 +224,12 @@ class Standardised:
     all.
     """
 
-    affine: Callable[..., tuple[Tensor, Tensor]]
-    standard: Callable[..., Params] | None
+    affine: OfParameters[tuple[Tensor, Tensor]]
+    standard: OfParameters[Params] | None
     positive: bool = False
     matrix: bool = False
     shift: str | None = None
-    path: Callable[..., tuple[Tensor, Tensor]] | None = None
+    path: OfValue[tuple[Tensor, Tensor]] | None = None
     contrasts: bool = False
 
 
@@ -243,7 +242,7 @@ class Restored:
     log_jacobian: Tensor
 
 
-def restored(z: Tensor, how: Standardised, log_prob: Callable[..., Tensor], parameters: Params) -> Restored:
+def restored(z: Tensor, how: Standardised, log_prob: OfValue[Tensor], parameters: Params) -> Restored:
     """The values of standardised unconstrained numbers (B, …); the density is that of z, which no small scale blurs."""
     if how.path is not None:
         assert how.standard is not None

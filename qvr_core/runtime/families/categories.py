@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays, broadcasting
 from qvr_core.arrays.engine import functional as F
 from qvr_core.runtime.families.cumulative.tails import Tails
 from qvr_core.runtime.families.densities import inside
@@ -27,7 +27,7 @@ def categorical_log_prob(value: Tensor, logits: Tensor) -> Tensor:
         flat = F.cross_entropy(logits.reshape(-1, count), value.reshape(-1).long(), reduction="none")
         return -flat.view(value.shape)
     normalised = arrays.log_softmax(logits, -1)
-    lead = arrays.broadcast_shapes(value.shape, logits.shape[:-1])
+    lead = broadcasting.broadcast_shapes(value.shape, logits.shape[:-1])
     index = value.long().expand(lead).unsqueeze(-1)
     return normalised.expand(*lead, count).gather(-1, index).squeeze(-1)
 
@@ -106,7 +106,7 @@ def ordered_logistic_logits(predictor: Tensor, cutpoints: Tensor) -> Tensor:
 def _cut(index: Tensor, cutpoints: Tensor) -> Tensor:
     """Cutpoint number `index` of each element."""
     count = cutpoints.shape[-1]
-    lead = arrays.broadcast_shapes(index.shape, cutpoints.shape[:-1])
+    lead = broadcasting.broadcast_shapes(index.shape, cutpoints.shape[:-1])
     place = index.long().clamp(0, count - 1).expand(lead).unsqueeze(-1)
     return cutpoints.expand(*lead, count).gather(-1, place).squeeze(-1)
 

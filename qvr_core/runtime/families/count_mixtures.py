@@ -24,7 +24,7 @@ from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, elementwise, positive
 from qvr_core.runtime.families.parameters import COUNT, PROBS, RATE, TRIALS, positive_parameter
-from qvr_core.runtime.families.parametrisations import logarithm
+from qvr_core.runtime.families.parametrisations import Conversion, logarithm
 from qvr_core.runtime.families.random_draws import Shape, standard_gamma
 from qvr_core.semantics.language.family import Family, Parameter
 
@@ -35,7 +35,7 @@ SUCCESS = replace(PROBS, alternatives=(*PROBS.alternatives, ("mean", "positive")
 GATE = Parameter("gate", constraint="unit", alternatives=(("gate_logits", "real"),))
 
 # The odds of a success are mean / total, and total = 1 / dispersion.
-BY_MEAN = {
+BY_MEAN: dict[str, Conversion] = {
     "dispersion": lambda dispersion, before: dispersion.reciprocal(),
     "mean": lambda mean, before: mean.log() - before[-1].log(),
     logarithm("mean"): lambda log_mean, before: log_mean - before[-1].log(),

@@ -12,7 +12,7 @@ from qvr_core.runtime.families.densities import inside
 from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.runtime.families.links import HeadPlan, Params, elementwise
 from qvr_core.runtime.families.parameters import COUNT, HIGH, LOW, PROBS, RATE, TRIALS
-from qvr_core.runtime.families.parametrisations import logarithm
+from qvr_core.runtime.families.parametrisations import Conversion, logarithm
 from qvr_core.runtime.families.random_draws import Shape, open_uniforms
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.semantics.language.family import Family, Support
@@ -123,7 +123,7 @@ def rate_and_log(rate: Tensor) -> tuple[Tensor, Tensor]:
 
 
 # A Poisson has its rate in two forms: the rate underflows where its logarithm counts, and 0 has no logarithm.
-BY_LOG_RATE = {
+BY_LOG_RATE: dict[str, Conversion] = {
     "rate": lambda rate, before: rate_and_log(rate),
     "log_rate": lambda log_rate, before: (log_rate.exp(), log_rate),
     logarithm("rate"): lambda log_rate, before: (log_rate.exp(), log_rate),

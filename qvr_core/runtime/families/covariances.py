@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays, linalg
+from qvr_core.arrays.engine import Generator, Tensor, arrays, broadcasting, linalg
 from qvr_core.runtime.families.bounded import beta_draw
 from qvr_core.runtime.families.densities import LOG_PI, inside
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -58,7 +58,7 @@ def wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, scale_tr
 def wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
     tril, ok = safe_cholesky(value)
-    lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
+    lead = broadcasting.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
     z = linalg.solve_triangular(scale_tril.expand(*lead, size, size), tril.expand(*lead, size, size), upper=False)
     density = (
         (df - size - 1.0) * log_diagonal(tril)
@@ -89,7 +89,7 @@ WISHART = RuntimeFamily(
 def inverse_wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, scale_tril: Tensor) -> Tensor:
     """X = M Mᵀ with M = L A⁻ᵀ: X⁻¹ is Wishart(df, Ψ⁻¹), Ψ = L Lᵀ."""
     bartlett = _bartlett(shape, df, generator)
-    lead = arrays.broadcast_shapes(bartlett.shape[:-2], scale_tril.shape[:-2])
+    lead = broadcasting.broadcast_shapes(bartlett.shape[:-2], scale_tril.shape[:-2])
     size = shape[-1]
     factor = linalg.solve_triangular(
         bartlett.expand(*lead, size, size), scale_tril.mT.expand(*lead, size, size), upper=False
@@ -100,7 +100,7 @@ def inverse_wishart_draw(shape: Shape, generator: Generator | None, df: Tensor, 
 def inverse_wishart_log_prob(value: Tensor, df: Tensor, scale_tril: Tensor) -> Tensor:
     size = value.shape[-1]
     tril, ok = safe_cholesky(value)
-    lead = arrays.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
+    lead = broadcasting.broadcast_shapes(tril.shape[:-2], scale_tril.shape[:-2])
     z = linalg.solve_triangular(tril.expand(*lead, size, size), scale_tril.expand(*lead, size, size), upper=False)
     density = (
         df * log_diagonal(scale_tril)

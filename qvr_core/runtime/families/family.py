@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.families.bijectors import Standardised, Support
 from qvr_core.runtime.families.cumulative.tails import Tails, log_between
-from qvr_core.runtime.families.links import Link, Params, elementwise
+from qvr_core.runtime.families.links import Drawing, Link, OfParameters, OfTails, OfValue, Params, elementwise
 from qvr_core.runtime.families.parametrisations import Conversion, canonical
 from qvr_core.runtime.families.random_draws import Shape, standard_noise
 from qvr_core.runtime.values.precision import precision
@@ -57,26 +57,26 @@ class RuntimeFamily:
     """
 
     facts: Family
-    log_prob: Callable[..., Tensor]
-    transform: Callable[..., Tensor] | None = None
-    draw: Callable[..., Tensor] | None = None
+    log_prob: OfValue[Tensor]
+    transform: OfValue[Tensor] | None = None
+    draw: Drawing | None = None
     reparameterised: bool = True
     affine: bool = False
     link: Link = elementwise
     noise_event: NoiseEvent = scalar
-    categories: Callable[..., int] | None = None
-    log_table: Callable[..., Tensor] | None = None
-    tails: Callable[..., Tails] | None = None
-    quantile: Callable[..., Tensor] | None = None
+    categories: OfParameters[int] | None = None
+    log_table: OfParameters[Tensor] | None = None
+    tails: OfValue[Tails] | None = None
+    quantile: OfTails[Tensor] | None = None
     bijector: str | None = None
     """The kind of support whose bijector moves a draw, where the facts do not say it."""
     conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
     twice: str | None = None
     standardised: Standardised | None = None
     """How a draw comes from a standardised one, for `[noncentred]`; None where it cannot."""
-    mean: Callable[..., Tensor] | None = None
+    mean: OfParameters[Tensor] | None = None
     """The mean from the parameters, (…, d) of a vector; None where there is none, or none in closed form."""
-    between: Callable[..., Tensor] | None = None
+    between: OfTails[Tensor] | None = None
     """log P(lower < X ≤ upper) of a mixture: of what lies between two components the difference of tails has nothing
     left.  None where tails suffice."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.arrays.engine import functional as F
 from qvr_core.semantics.language.family import Family, bounds_of
 from qvr_core.semantics.types.spaces import Finite, Real, Space
@@ -21,6 +22,41 @@ _LARGE = 1e4
 
 Params = tuple[Tensor, ...]
 """The parameters of a family in the runtime's form, in the order of its declaration."""
+
+# How many parameters there are is the family's: a function is of one of these numbers of them, and each has its type.
+R = TypeVar("R")
+OfParameters: TypeAlias = (
+    Callable[[Tensor], R]
+    | Callable[[Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor, Tensor], R]
+)
+"""A function of one to four parameters, given by place."""
+
+OfValue: TypeAlias = (
+    Callable[[Tensor], R]
+    | Callable[[Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], R]
+)
+"""A function of a value, or of noise, and its parameters."""
+
+OfTails: TypeAlias = (
+    Callable[[Tensor, Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], R]
+    | Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], R]
+)
+"""A function of two tails, or of two ends, and parameters."""
+
+Drawing: TypeAlias = (
+    Callable[[tuple[int, ...], Generator | None], Tensor]
+    | Callable[[tuple[int, ...], Generator | None, Tensor], Tensor]
+    | Callable[[tuple[int, ...], Generator | None, Tensor, Tensor], Tensor]
+    | Callable[[tuple[int, ...], Generator | None, Tensor, Tensor, Tensor], Tensor]
+)
+"""Draws of a shape from a generator and up to three parameters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays, broadcasting
 from qvr_core.runtime.families.cumulative.tails import Tails, mixed, mixed_mass, normal_tails
 from qvr_core.runtime.families.densities import LOG_PI, LOG_SQRT_2PI, normal_log_prob
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -211,4 +211,4 @@ def mixed_family(components: Sequence[RuntimeFamily]) -> RuntimeFamily:
 
 
 def _stacked(each: Sequence[Tensor]) -> Tensor:
-    return arrays.stack(arrays.broadcast_tensors(*each), -1)
+    return arrays.stack(broadcasting.broadcast_tensors(*each), -1)

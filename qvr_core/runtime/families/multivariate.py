@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.arrays.engine import Tensor, arrays, linalg
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting, linalg
 from qvr_core.runtime.families.bijectors import TRIANGULAR
 from qvr_core.runtime.families.densities import LOG_SQRT_2PI
 from qvr_core.runtime.families.family import RuntimeFamily
@@ -99,7 +99,7 @@ def matrix_normal_log_prob(value: Tensor, loc: Tensor, row_tril: Tensor, column_
     """That of vec(x), whose covariance is the Kronecker product of those of columns and rows."""
     rows, columns = value.shape[-2:]
     difference = value - loc
-    lead = arrays.broadcast_shapes(difference.shape[:-2], row_tril.shape[:-2], column_tril.shape[:-2])
+    lead = broadcasting.broadcast_shapes(difference.shape[:-2], row_tril.shape[:-2], column_tril.shape[:-2])
     z = linalg.solve_triangular(
         row_tril.expand(*lead, rows, rows), difference.expand(*lead, rows, columns), upper=False
     )

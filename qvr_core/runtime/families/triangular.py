@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qvr_core.arrays.engine import Tensor, arrays, linalg
+from qvr_core.arrays.engine import Tensor, broadcasting, linalg
 
 
 def log_diagonal(tril: Tensor) -> Tensor:
@@ -12,7 +12,7 @@ def log_diagonal(tril: Tensor) -> Tensor:
 
 def solve(tril: Tensor, vector: Tensor) -> Tensor:
     """tril⁻¹ · vector over broadcast leading axes."""
-    lead = arrays.broadcast_shapes(tril.shape[:-2], vector.shape[:-1])
+    lead = broadcasting.broadcast_shapes(tril.shape[:-2], vector.shape[:-1])
     size = vector.shape[-1]
     right = vector.expand(*lead, size).unsqueeze(-1)
     return linalg.solve_triangular(tril.expand(*lead, size, size), right, upper=False).squeeze(-1)

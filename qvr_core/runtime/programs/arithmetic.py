@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, Protocol
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting
 from qvr_core.runtime.families.soundness import asked
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.chains import equations
@@ -203,9 +204,9 @@ def _apply_over_axes(
         front[: cell.rows] + (1,) * (depth - len(front) + cell.rows) + front[cell.rows :] if cell.rows else front
         for front, cell in zip(fronts, values, strict=True)
     ]
-    front = arrays.broadcast_shapes(*laid)
+    front = broadcasting.broadcast_shapes(*laid)
     flat = [_spread(cell.value, shape, front, at) for cell, shape, at in zip(values, laid, split, strict=True)]
-    result = module(as_argument([Cell(value, True) for value in flat], domain, front.numel()))
+    result = module(as_argument([Cell(value, True) for value in flat], domain, prod(front)))
     parts = result if isinstance(result, tuple) else (result,)
     shaped = tuple(part.reshape(*front, *part.shape[1 + (scalar and part.ndim > 1) :]) for part in parts)
     return Cell(shaped if isinstance(result, tuple) else shaped[0], rows)
@@ -348,7 +349,7 @@ def stack(cells: Sequence[Cell]) -> Cell:
     if any(isinstance(cell.value, str) for cell in cells):
         return Cell([cell.value for cell in cells], False)
     tensors, rows = align(cells)
-    shape = arrays.broadcast_shapes(*(t.shape for t in tensors))
+    shape = broadcasting.broadcast_shapes(*(t.shape for t in tensors))
     return Cell(arrays.stack([t.expand(shape) for t in tensors], 1 if rows else 0), rows)
 
 

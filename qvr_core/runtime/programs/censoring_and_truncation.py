@@ -122,6 +122,6 @@ def _ends(value: Tensor, given: Given, entries: Tensor) -> str:
 # Which entries are wrong, what is expected, and what was found.
 _RULES: tuple[tuple[_Wrong, str, Callable[[Tensor, Given, Tensor], str]], ...] = (
     *((_no_flag(key), f"0 or 1 in `{key}`", _first(key)) for key in ("right_censored", "left_censored")),
-    (_both, "`right_censored` or `left_censored`, not both of one element", lambda *_: "both"),
+    (_both, "`right_censored` or `left_censored`, not both of one element", lambda value, given, entries: "both"),
     (_backwards, "`interval`, the upper end, at or above the value", _ends),
 )

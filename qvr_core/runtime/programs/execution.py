@@ -173,21 +173,21 @@ class Request:
     """What one execution is asked for: each field is written by the handler of `handlers` that explains it."""
 
     rows: int | None = None
-    observations: Mapping[str, Value] = field(default_factory=dict)
-    values: Mapping[str, Value] = field(default_factory=dict)
-    noise: SiteNoise = field(default_factory=dict)
-    unconstrained: Mapping[str, Tensor] = field(default_factory=dict)
+    observations: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    values: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    noise: SiteNoise = field(default_factory=dict[str, Noises])
+    unconstrained: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
     generator: arrays.Generator | None = None
     wanted: Wanted = True
     scored: Collection[str] = ()
     tables: bool = False
     pointwise: bool = False
     keep: Collection[str] = ()
-    scales: Mapping[str, float] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict[str, float])
     predicting: bool = False
     redraw: bool = False
     anew: frozenset[str] = frozenset()
-    begun: Mapping[str, Value] = field(default_factory=dict)
+    begun: Mapping[str, Value] = field(default_factory=dict[str, Value])
     argument_of: str = ""
     states: bool = False
     paths: bool = False

@@ -34,22 +34,22 @@ class Frame:
     reads_rows: bool
     """True where the program uses its input, so that a leading axis of `rows` in data is the row axis."""
     data: Mapping[str, Any]
-    bound: dict[str, Cell] = field(default_factory=dict)
-    sites: dict[str, SiteRecord] = field(default_factory=dict)
+    bound: dict[str, Cell] = field(default_factory=dict[str, Cell])
+    sites: dict[str, SiteRecord] = field(default_factory=dict[str, SiteRecord])
     parent: Frame | None = None
     repeated: int = 1
-    given: dict[str, Cell | None] = field(default_factory=dict)
+    given: dict[str, Cell | None] = field(default_factory=dict[str, Cell | None])
     device: arrays.device | None = None
     """Where literals must lie; None for the CPU."""
-    declared: Mapping[str, DeclaredData] = field(default_factory=dict)
+    declared: Mapping[str, DeclaredData] = field(default_factory=dict[str, DeclaredData])
     """The data that `data` steps declare."""
-    ranks: Mapping[str, int] = field(default_factory=dict)
+    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
     """The number of axes of what groups of steps observe and read."""
-    gaps: dict[str, Filling] = field(default_factory=dict)
+    gaps: dict[str, Filling] = field(default_factory=dict[str, Filling])
     """The missing cells of observed steps."""
-    drawn: set[str] = field(default_factory=set)
+    drawn: set[str] = field(default_factory=set[str])
     """The observed steps of summed-out blocks that were drawn in this run: none of their elements is censored."""
-    windows: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    windows: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
     """What an index looks at, the first element and how many, where that is not all that it runs through."""
     ended: list[Tensor] = field(default_factory=list[Tensor])
     """bool (B,) or (1,): where a differential equation has no solution up to its last time."""

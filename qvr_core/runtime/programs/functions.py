@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from qvr_core.arrays.engine import Tensor, arrays, linalg, special
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting, linalg, special
 from qvr_core.arrays.engine import functional as nnf
 from qvr_core.operations.table import having
 from qvr_core.runtime.values.bases import bspline, hsgp, hsgp_frequencies
@@ -16,11 +16,16 @@ from qvr_core.semantics.language.builtins import BUILTINS, COMPARISONS, canonica
 
 Function = Callable[[Sequence[Cell], Mapping[str, Cell]], Cell]
 
+
+def _where(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return arrays.where(condition.bool(), a, b)
+
+
 _RENAMED: Mapping[str, Callable[..., Tensor]] = {
     "ndtr": special.ndtr,
     "log_ndtr": special.log_ndtr,
     "ndtri": special.ndtri,
-    "where": lambda condition, a, b: arrays.where(condition.bool(), a, b),
+    "where": _where,
 }
 
 
@@ -109,9 +114,13 @@ def _along(name: str) -> Function:
     return apply
 
 
+def _flip(value: Tensor, dim: int) -> Tensor:
+    return arrays.flip(value, (dim,))
+
+
 def _along_function(name: str) -> Callable[..., Any]:
     if name == "flip":
-        return lambda value, dim: arrays.flip(value, (dim,))
+        return _flip
     return nnf.softmin if name == "softmin" else getattr(arrays, name)
 
 
@@ -152,7 +161,7 @@ def _concat(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
         tensors = [t.reshape(count, *([1] * (tensors[0].ndim - t.ndim)), *t.shape[1:]) for t in tensors]
     axis = _axis(Cell(tensors[0], rows), (), keywords)
     if axis in (-1, tensors[0].ndim - 1):
-        leading = arrays.broadcast_shapes(*(t.shape[:-1] for t in tensors))
+        leading = broadcasting.broadcast_shapes(*(t.shape[:-1] for t in tensors))
         tensors = [t.expand(*leading, t.shape[-1]) for t in tensors]
     return Cell(arrays.cat(tensors, axis), rows)
 

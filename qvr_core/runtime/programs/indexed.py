@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from string import ascii_letters
 from typing import Any
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting
 from qvr_core.runtime.programs.chains.turns import Turn
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, as_one
@@ -77,7 +77,9 @@ def _along(elements: Sequence[Tensor], axis: int) -> Tensor:
     dtype = elements[0].dtype
     for element in elements[1:]:
         dtype = arrays.promote_types(dtype, element.dtype)
-    shape = arrays.broadcast_shapes(*((*element.shape[:axis], *element.shape[axis + 1 :]) for element in elements))
+    shape = broadcasting.broadcast_shapes(
+        *((*element.shape[:axis], *element.shape[axis + 1 :]) for element in elements)
+    )
     wide = [element.to(dtype).expand(*shape[:axis], element.shape[axis], *shape[axis:]) for element in elements]
     return arrays.cat(wide, axis)
 
@@ -177,7 +179,9 @@ def scatter(expr: Scatter, body: Evaluate, index: Evaluate) -> Evaluate:
         value = cell.value if cell.value.is_floating_point() else cell.value.to(precision())
         where = by.value.long()
         if by.rows:
-            wide = arrays.broadcast_shapes(value.shape, where.shape[:1] + (1,) * (value.ndim - 2) + where.shape[1:])
+            wide = broadcasting.broadcast_shapes(
+                value.shape, where.shape[:1] + (1,) * (value.ndim - 2) + where.shape[1:]
+            )
             value, where = value.expand(wide), where.reshape(-1, *(1,) * (len(wide) - 2), wide[-1]).expand(wide)
             made = value.new_zeros(*wide[:-1], size).scatter_add(-1, where, value)
             return Cell(made, True)

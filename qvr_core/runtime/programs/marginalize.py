@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.polynomial.legendre import leggauss
 
-from qvr_core.arrays.engine import Tensor, arrays, is_tensor
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting, is_tensor
 from qvr_core.runtime.families.bijectors import constrain
 from qvr_core.runtime.families.categories import categorical_draw
 from qvr_core.runtime.families.soundness import asked
@@ -246,7 +246,7 @@ class Marginalize:
                 site=self.name,
             )
         nodes, weights = (arrays.as_tensor(a, dtype=precision()) for a in leggauss(QUADRATURE_NODES))
-        low, high = arrays.broadcast_tensors(as_tensor(support.low), as_tensor(support.high))
+        low, high = broadcasting.broadcast_tensors(as_tensor(support.low), as_tensor(support.high))
         low, high = low.unsqueeze(-1), high.unsqueeze(-1)
         half = 0.5 * (high - low)
         if not recording() and not bool(arrays.isfinite(half).all()):

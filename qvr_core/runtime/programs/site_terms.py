@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, broadcasting
 from qvr_core.runtime.programs.arithmetic import Evaluate
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, lead
@@ -43,7 +43,7 @@ def fitted_option(
     value = lead(cell.value, rank) if cell.rows else cell.value
     own = tuple(elements.value.shape[int(elements.rows) :])
     try:
-        joint = arrays.broadcast_shapes(value.shape[int(cell.rows) :], own)
+        joint = broadcasting.broadcast_shapes(value.shape[int(cell.rows) :], own)
     except RuntimeError:
         joint = None
     if joint is None or len(joint) > rank or tuple(joint) != own:

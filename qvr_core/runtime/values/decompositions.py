@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from qvr_core.arrays.engine import Tensor, arrays, linalg
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting, linalg
 
 _trying: ContextVar[bool] = ContextVar("trying", default=False)
 
@@ -58,7 +58,7 @@ def matrix_exp(matrix: Tensor) -> Tensor:
 
 def solve_lower(factor: Tensor, right: Tensor) -> Tensor:
     """The X with L X = B for the lower triangles L of (…, n, n) and B (…, n, m), whose leading axes broadcast."""
-    lead = arrays.broadcast_shapes(factor.shape[:-2], right.shape[:-2])
+    lead = broadcasting.broadcast_shapes(factor.shape[:-2], right.shape[:-2])
     return linalg.solve_triangular(
         factor.expand(*lead, *factor.shape[-2:]), right.expand(*lead, *right.shape[-2:]), upper=False
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from qvr_core.arrays.engine import Tensor, arrays, is_tensor
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting, is_tensor
 from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import recording
@@ -119,7 +119,7 @@ def _joins(left: Tensor, right: Tensor) -> bool:
 
 
 def _same_rows(run: list[Tensor]) -> list[Tensor]:
-    lead = arrays.broadcast_shapes(*(part.shape[:-1] for part in run))
+    lead = broadcasting.broadcast_shapes(*(part.shape[:-1] for part in run))
     return [part if part.shape[:-1] == lead else part.expand(*lead, part.shape[-1]) for part in run]
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp
 
 _STEP, _FIRST, _LAST = 0.18, -4.0, 5.6
@@ -44,7 +44,7 @@ def gamma_tails(a: Tensor, x: Tensor, log_x: Tensor | None = None) -> Tails:
     x^(a+1) e^(−x) / Γ(a + 1) · ∫ e^(−(a+1) s − x (e^(−s) − 1)) ds.
     """
     log_of_x = x.double().log() if log_x is None else log_x.double()
-    a, x, log_of_x = arrays.broadcast_tensors(a.double(), x.double(), log_of_x)
+    a, x, log_of_x = broadcasting.broadcast_tensors(a.double(), x.double(), log_of_x)
     upper = x > a.clamp(min=1.0)
     wide = upper.unsqueeze(-1)
 
@@ -65,7 +65,7 @@ def gamma_tails(a: Tensor, x: Tensor, log_x: Tensor | None = None) -> Tails:
 def beta_tails(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tails:
     """(log Iₓ(a, b), log (1 − Iₓ(a, b))), the regularised incomplete beta function, for a, b > 0 and 0 < x < 1, from
     log x and log y, y = 1 − x."""
-    a, b, log_x, log_y = arrays.broadcast_tensors(a.double(), b.double(), log_x.double(), log_y.double())
+    a, b, log_x, log_y = broadcasting.broadcast_tensors(a.double(), b.double(), log_x.double(), log_y.double())
     upper = log_x.exp() > (a + 1.0) / (a + b + 2.0)
     # Iₓ(a, b) = 1 − I_y(b, a): the integral is that of the smaller tail
     a, b = arrays.where(upper, b, a), arrays.where(upper, a, b)
@@ -102,7 +102,7 @@ def _beta_integrand(a: Tensor, b: Tensor, odds: Tensor) -> tuple[Callable[[Tenso
 def small_beta_tails(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tails:
     """`beta_tails` at twice the work, also where a or b is nearly 0 beside the other and beside 1.  Nearly all the
     mass is then at one end; what is left, in proportion to the shape, is no difference to 1 that has digits."""
-    a, b, log_x, log_y = arrays.broadcast_tensors(a.double(), b.double(), log_x.double(), log_y.double())
+    a, b, log_x, log_y = broadcasting.broadcast_tensors(a.double(), b.double(), log_x.double(), log_y.double())
     lower, upper = beta_tails(a, b, log_x, log_y)
     swapped = b < a
     shape, other = arrays.where(swapped, b, a), arrays.where(swapped, a, b)

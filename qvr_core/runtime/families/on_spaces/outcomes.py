@@ -17,7 +17,8 @@ from qvr_core.runtime.families.random_draws import Shape
 from qvr_core.semantics.language.outcomes import ARITHMETIC, FUNCTIONS, NEGATE, computed, reach
 
 
-class _Function(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Function:
     """A function on tensors, log of its derivative at a value, and its inverse."""
 
     of: Callable[[Tensor], Tensor]

@@ -126,7 +126,7 @@ def truncated_family(whole: RuntimeFamily) -> RuntimeFamily:
 
     def draw(shape: Shape, generator: Generator | None, *parameters: Tensor) -> Tensor:
         if whole.draw is not None and facts.improper:
-            return whole.draw(shape, generator)
+            return whole.draw(shape, generator, *parameters[:-2])
         return transform(open_uniforms(shape, parameters[-1], generator), *parameters)
 
     def tails(value: Tensor, *parameters: Tensor) -> Tails:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting
 from qvr_core.arrays.graph import current
 from qvr_core.arrays.listing import in_graph
 from qvr_core.runtime.programs.chains import adaptive, sensitivities
@@ -36,7 +36,7 @@ def solution(expr: Solve, rate: Evaluate, given: Sequence[Evaluate]) -> Evaluate
         rows = any(cell.rows for cell in cells)
         count = frame.rows if rows else 1
         values = [with_rows(cell, count) if rows else cell.value.unsqueeze(0) for cell in cells]
-        plates = arrays.broadcast_shapes(*(value.shape[: 1 + lead] for value in values))
+        plates = broadcasting.broadcast_shapes(*(value.shape[: 1 + lead] for value in values))
         many = math.prod(plates)
         flat = [
             value.to(precision()).expand(*plates, *value.shape[1 + lead :]).reshape(many, *value.shape[1 + lead :])

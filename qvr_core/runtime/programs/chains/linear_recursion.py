@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import Tensor, arrays, broadcasting
 from qvr_core.runtime.programs.arithmetic import Evaluate, Parts, compile_expr
 from qvr_core.runtime.programs.chains.elements import State, element_read
 from qvr_core.runtime.programs.frame import Frame
@@ -88,7 +88,7 @@ class LinearRecursion:
             return value.to(dtype).movedim(self.axis + 1, -1)
 
         slopes = [[laid(columns[j][i]) for j in range(len(self.states))] for i in range(len(self.names))]
-        known = [arrays.cat(arrays.broadcast_tensors(*[laid(cell) for cell in own]), -1) for own in first]
+        known = [arrays.cat(broadcasting.broadcast_tensors(*[laid(cell) for cell in own]), -1) for own in first]
         found = self._solved([laid(cell) for cell in constants], slopes, known)
         if not (recording() or in_transform()) and not all(bool(value.isfinite().all()) for value in found):
             return None
@@ -140,7 +140,7 @@ class LinearRecursion:
             (i, back) for i, most in depth.items() for back in range(1, most + 1)
         )}  # fmt: skip
         size = len(place)
-        shape = arrays.broadcast_shapes(
+        shape = broadcasting.broadcast_shapes(
             *(value.shape for i in depth for value in (constants[i], *slopes[i])),
             *((*known[i].shape[:-1], 1) for i in depth),
         )
@@ -168,7 +168,7 @@ class LinearRecursion:
 
 def _wide(left: Tensor, right: Tensor) -> list[Tensor]:
     """Two values over time, their other axes repeated to each other's."""
-    shape = arrays.broadcast_shapes(left.shape[:-1], right.shape[:-1])
+    shape = broadcasting.broadcast_shapes(left.shape[:-1], right.shape[:-1])
     return [left.expand(*shape, left.shape[-1]), right.expand(*shape, right.shape[-1])]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays, broadcasting
 from qvr_core.runtime.families import RUNTIME_FAMILIES, RuntimeFamily
 from qvr_core.runtime.families.bijectors import Standardised
 from qvr_core.runtime.families.cumulative.tails import Tails, log1mexp, upper_first
@@ -145,7 +145,7 @@ class _Compiled:
             if (wrong := _outside(parameter, given)) is not None:
                 density = arrays.where(wrong, math.nan, density)
         # a formula that does not read the element is that of each
-        elements = arrays.broadcast_shapes(density.shape, value.shape[: value.ndim - self.facts.event])
+        elements = broadcasting.broadcast_shapes(density.shape, value.shape[: value.ndim - self.facts.event])
         return density if density.shape == elements else density.expand(elements)
 
     def part(self, formula: Expr, parameters: Params) -> Tensor:
@@ -222,7 +222,9 @@ class _Compiled:
     def log_table(self, *parameters: Tensor) -> Tensor:
         """The log-probabilities of all values, on a last axis."""
         values = arrays.arange(self.categories(*parameters))
-        return arrays.stack(arrays.broadcast_tensors(*(self.log_prob(value, *parameters) for value in values)), -1)
+        return arrays.stack(
+            broadcasting.broadcast_tensors(*(self.log_prob(value, *parameters) for value in values)), -1
+        )
 
     def tails(self, value: Tensor, *parameters: Tensor) -> Tails:
         """log P(Y ≤ value) and log P(Y > value), of the shape that value and parameters broadcast to."""
