@@ -56,6 +56,12 @@ def _type(session: Session, argument: str) -> None:
     if not argument:
         session.refuse("say of what: :type EXPRESSION")
         return
+    known = info(session.document, argument) if argument.isidentifier() else []
+    if known:
+        # of a name more is known than of an expression of it
+        for place, content in known:
+            session.explain(place, content)
+        return
     probe, shown = session.probed(tuple(split_lines(argument)[0]))
     if probe is not None:
         session.explain("", explained(probe, shown))

@@ -31,6 +31,8 @@ from qvr_core.syntax.source import split_lines
 MOST_LETTERS = 1_000_000
 """Of what is typed at once: a program is a thousandth of that."""
 
+COMMANDS_ELSEWHERE = {"help": ":help", "?": ":help", "quit": ":quit", "exit": ":quit", "q": ":quit"}
+"""What people type who know other prompts."""
 SETTLED_LATER = ("unsolved-hole",)
 """Errors of what is added nevertheless: the next declaration may say how large a `_` is."""
 Commands = Callable[["Session", str, str], bool]
@@ -154,6 +156,8 @@ class Session:
         if errors:
             self.refused = True
             self.show(map(probe.excerpt.finding, errors))
+            if shown in COMMANDS_ELSEWHERE:
+                self.say(f"commands begin with a colon: {COMMANDS_ELSEWHERE[shown]}", "dim")
             return None, shown
         return probe, shown
 

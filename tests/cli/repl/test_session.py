@@ -141,6 +141,7 @@ def test_type_and_info_are_hovers(ask: Ask) -> None:
     ask(SCHOOLS)
     assert ask(":type theta - mu").splitlines()[0] == "theta - mu : School"
     assert "one number for each school" in ask(":i theta").lower()
+    assert "latent · from Normal" in ask(":type theta") == ask(":info theta")
     assert "the document:7" in ask(":info theta")
     assert "Bell curve" in ask("Normal") == ask(":info Normal")
     assert "Gamma" in ask(":info Gamma")
@@ -206,6 +207,7 @@ def test_imports_start_from_the_file(ask: Ask, tmp_path: Path) -> None:
 def test_commands_that_are_none(ask: Ask) -> None:
     assert ask(":tpye 1") == "error: there is no command :tpye; did you mean :type?"
     assert ask(":undo 3") == "error: :undo stands alone"
+    assert ask("exit").endswith("commands begin with a colon: :quit")
     assert ":posterior [NAMES]" in ask(":help")
     assert ask(":quit", "object A : FinSet 2") == ""
 
