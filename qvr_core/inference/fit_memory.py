@@ -99,5 +99,6 @@ def _in_order(guide: Guide) -> list[nn.Parameter]:
 def _is_adam(optimizer: arrays.optim.Optimizer) -> bool:
     """Whether a step is plain Adam's or AdamW's, alike for all parameters."""
     (group, *others) = optimizer.param_groups
-    plain = type(optimizer) in ADAM and not others and not any(group.get(name) for name in UNLIKE)
-    return plain and (type(optimizer) is arrays.optim.AdamW or group["weight_decay"] == 0)
+    kind = getattr(optimizer, "updates_as", type(optimizer))
+    plain = kind in ADAM and not others and not any(group.get(name) for name in UNLIKE)
+    return plain and (kind is arrays.optim.AdamW or group["weight_decay"] == 0)

@@ -92,7 +92,7 @@ class SviFit:
         if not self.parameters:
             raise Refused("nothing-to-fit", f"`{prepared.program.name}` has no parameters and no latents to fit")
         kind = OPTIMIZERS[self.config.optimizer]
-        options: dict[str, Any] = {"fused": True} if kind in FUSED else {}
+        options: dict[str, Any] = {"fused": True} if self.config.optimizer in FUSED else {}
         self.optimizer = kind(self.parameters, lr=self.learning_rate, **options)  # pyright: ignore[reportCallIssue]
         self.objective = self._objective()
         self.order = row_order(self.train, self.config)
