@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,7 +17,7 @@ from qvr_core.ide.axes import let_type, type_text
 from qvr_core.ide.hover import hover
 from qvr_core.ide.outline_and_folding import declaration_detail
 from qvr_core.ide.prose import Code, Prose
-from qvr_core.operations.table import OPERATIONS
+from qvr_core.semantics.algebras.numbers import Uncomputed, applied
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.types.codes import UNKNOWN_NAME
 from qvr_core.semantics.types.diagnostics import Severity
@@ -132,7 +132,7 @@ def value_of(probe: Probe) -> str:
     lets = _lets(program) if isinstance(program, Program) else {}
     try:
         return _written(_value(step.value, lets))
-    except (ValueError, OverflowError, ZeroDivisionError, RecursionError):
+    except (Uncomputed, RecursionError):
         return ""
 
 
@@ -161,25 +161,11 @@ def _lets(program: Program) -> dict[str, Expr]:
     return {one.names[0]: one.value for one in steps if len(one.names) == 1}
 
 
-Value = float | list["Value"]
-OPERATORS: Mapping[str, Callable[[float, float], float]] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "pow": math.pow,
-    "lt": lambda x, y: x < y,
-    "le": lambda x, y: x <= y,
-    "gt": lambda x, y: x > y,
-    "ge": lambda x, y: x >= y,
-    "eq": lambda x, y: x == y,
-    "ne": lambda x, y: x != y,
-}
+Value = float | tuple["Value", ...]
 
 
 def _value(expr: Expr, lets: Mapping[str, Expr]) -> Value:
-    """The value of an expression of numbers; ValueError where it is none.  Functions are those that the table of
-    operations has of Python's `math`: nothing here needs numpy."""
+    """The value of an expression of numbers; `Uncomputed` where it is none."""
     match expr:
         case Constant(value=int() | float() as value):
             return float(value)
@@ -189,32 +175,27 @@ def _value(expr: Expr, lets: Mapping[str, Expr]) -> Value:
         case Arrange(base=base):
             return _value(base, lets)
         case ListOf(items=items):
-            return [_value(item, lets) for item in items]
-        case Builtin(function=function, args=args, keywords=()):
-            return _applied(canonical(function), [_value(arg, lets) for arg in args])
+            return tuple(_value(item, lets) for item in items)
+        case Builtin(function=function, args=args, keywords=()) if args:
+            return applied(canonical(function), [_flat(_value(arg, lets)) for arg in args])
         case _:
-            raise ValueError(type(expr).__name__)
+            raise Uncomputed(type(expr).__name__)
 
 
-def _applied(name: str, args: list[Value]) -> float:
-    numbers = [arg for arg in args if not isinstance(arg, list)]
-    if len(numbers) < len(args) or not args:
-        raise ValueError(name)
-    operation = OPERATIONS.get(name)
-    module, _, called = (operation.node.loop if operation and operation.node else "").partition(".")
-    if len(numbers) == 2 and name in OPERATORS:
-        return float(OPERATORS[name](*numbers))
-    if len(numbers) == 1 and name in ("neg", "abs"):
-        return -numbers[0] if name == "neg" else abs(numbers[0])
-    if len(numbers) == 1 and module == "math":
-        return float(getattr(math, called)(numbers[0]))
-    raise ValueError(name)
+def _flat(value: Value) -> float | tuple[float, ...]:
+    """A number, or a list of numbers: functions along axes of lists in lists are not computed here."""
+    if not isinstance(value, tuple):
+        return value
+    numbers = tuple(one for one in value if not isinstance(one, tuple))
+    if len(numbers) < len(value):
+        raise Uncomputed("lists in a list")
+    return numbers
 
 
 def _written(value: Value) -> str:
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         more = ", …" if len(value) > MOST_NUMBERS else ""
         return f"[{', '.join(map(_written, value[:MOST_NUMBERS]))}{more}]"
     if not math.isfinite(value):
-        raise ValueError(value)
+        raise Uncomputed(f"{value}")
     return f"{value:.10g}"

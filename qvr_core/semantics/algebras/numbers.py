@@ -1,4 +1,4 @@
-"""Formulas of compositions and transformations on plain numbers: what their laws are tried on.
+"""Formulas on plain numbers: what the laws of compositions and transformations are tried on.
 
 A value is a number, or a tuple of numbers: the weights that a `join` is given.
 """
@@ -27,8 +27,7 @@ def compiled(expr: Expr, parameters: Collection[str]) -> Compiled:
     """A formula as a function of its names; its value is NaN where it has none.  Raises `Uncomputed`."""
     match expr:
         case Constant(value=value) if not isinstance(value, str):
-            fixed = float(value)
-            return lambda names: fixed
+            return _fixed(float(value))
         case Bound(name=name) if name in parameters:
             return lambda names: names[name]
         case Index(base=base, indices=(Constant(value=int(at)),)):
@@ -44,6 +43,15 @@ def compiled(expr: Expr, parameters: Collection[str]) -> Compiled:
             return _call(name, given)
         case _:
             raise Uncomputed("what is neither a number nor a function of numbers")
+
+
+def applied(name: str, given: Sequence[Value]) -> Value:
+    """A function by its name in the table of builtins, at these values; NaN where it has none.  Raises `Uncomputed`."""
+    return _call(name, [_fixed(value) for value in given])({})
+
+
+def _fixed(value: Value) -> Compiled:
+    return lambda names: value
 
 
 def _element(values: Compiled, at: int) -> Compiled:
