@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from qvr_core.inference.lifting import bayesian_lift_parameters
     from qvr_core.inference.mcmc import MCMC, HMCKernel, MCMCResult, NUTSKernel
-    from qvr_core.inference.objectives import ELBO, IWAEBound
+    from qvr_core.inference.objectives import ELBO, IWAEBound, RenyiBound
     from qvr_core.inference.predictive import Predictive
     from qvr_core.inference.svi import SVI
     from qvr_core.inference.trace import Trace, trace
@@ -47,12 +47,13 @@ __all__ = [
     "NUTSKernel",
     "Predictive",
     "ProgramGuide",
+    "RenyiBound",
     "Trace",
     "bayesian_lift_parameters",
     "trace",
 ]
 _PLACES = {
-    "bayesian_lift_parameters": "lifting", "ELBO": "objectives", "IWAEBound": "objectives",
+    "bayesian_lift_parameters": "lifting", "ELBO": "objectives", "IWAEBound": "objectives", "RenyiBound": "objectives",
     "Predictive": "predictive", "SVI": "svi", "Trace": "trace", "trace": "trace",
     **dict.fromkeys(("MCMC", "HMCKernel", "MCMCResult", "NUTSKernel"), "mcmc"),
 }  # fmt: skip

@@ -36,7 +36,7 @@ from qvr_core.inference.machine.compiled import MachineDensity
 from qvr_core.inference.machine.density import NotCompiled, machine_density
 from qvr_core.inference.mcmc.potential import ProgramPotential
 from qvr_core.inference.nonfinite_latents import first_not_finite_at
-from qvr_core.inference.objectives import ELBO, IWAEBound
+from qvr_core.inference.objectives import ELBO, IWAEBound, RenyiBound
 from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite, RuntimeProblem
@@ -72,9 +72,9 @@ class Fitted:
             raise NotCompiled("its parameters are those of networks", surprising=False)
         if training_layers((self.model,)):
             raise NotCompiled("it has layers that do something else in training", surprising=False)
-        if type(self.objective) not in (ELBO, IWAEBound):
+        if type(self.objective) not in (ELBO, RenyiBound, IWAEBound):
             raise NotCompiled("its objective is one of its own", surprising=False)
-        assert isinstance(self.objective, ELBO | IWAEBound)
+        assert isinstance(self.objective, ELBO | RenyiBound)
         if not isinstance(self.guide, CoordinateGuide) or any(b.kind != "family" for b in self.guide.blocks):
             raise NotCompiled("its guide draws from the program", surprising=False)
         own = list(self.guide.parameters())
@@ -148,7 +148,7 @@ class CompiledSteps:
     ) -> None:
         self.fitted, self.density, self.potential, self.clip = fitted, density, potential, clip
         objective, guide = fitted.objective, fitted.guide
-        assert isinstance(objective, ELBO | IWAEBound)
+        assert isinstance(objective, ELBO | RenyiBound)
         kind = KINDS[type(guide)]
         particles = 1 if kind == POINT else objective.num_particles
         self.memory = memory or Memory(guide, fitted.optimizer)
@@ -162,15 +162,16 @@ class CompiledSteps:
             arrays.from_numpy(self.noise[particles * a : particles * b]) for a, b in pairwise(ends) if b > a and kind
         ]
         self._gradient, self._latents = np.zeros(len(theta)), np.zeros((particles, width))
-        sticking, tight = objective.gradient == "sticking", isinstance(objective, IWAEBound)
+        sticking = objective.gradient == "sticking"
+        power = 1.0 - objective.alpha if isinstance(objective, RenyiBound) else 0.0
         # the code is compiled, or read from disk, before the first step
         if kind == LOW_RANK:
             own = (theta, self.noise, self._latents, self._gradient)
-            weigh = partial[float](svi_step.weighed, tight)
+            weigh = partial[float](svi_step.weighed, power)
             self._evaluate = LowRankBound(density, weigh, *own, sticking=sticking)
         else:
             self._evaluate = EVALUATE.bound(
-                density.address, np.zeros(max(density.room, 1)), density.reals, density.wholes, kind, sticking, tight,
+                density.address, np.zeros(max(density.room, 1)), density.reals, density.wholes, kind, sticking, power,
                 theta, np.array(starts), self.noise, self._latents, np.zeros((particles, width)), np.zeros(particles),
                 self._gradient,
             )  # fmt: skip
@@ -192,7 +193,7 @@ class CompiledSteps:
     def with_particles(self, count: int) -> CompiledSteps:
         """The same bound with so many draws and its whole gradient, on the same parameters."""
         objective = copy.copy(self.fitted.objective)
-        assert isinstance(objective, ELBO | IWAEBound)
+        assert isinstance(objective, ELBO | RenyiBound)
         objective.num_particles = count
         return CompiledSteps(
             replace(self.fitted, objective=objective), self.density, self.potential, memory=self.memory

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 class LowRankBound:
-    """−ELBO, or −IWAE (`tight`), at `theta`: loc (D,), log scale (D,), factor (D, R), one after the other.
+    """−ELBO, or the Rényi bound negated, at `theta`: loc (D,), log scale (D,), factor (D, R), one after the other.
 
     `noise` holds that of the scales, (particles, D), then that of the factor, (particles, R).  A call gives the loss,
     and writes the latents into `z` (particles, D) and the gradient into `out`.  `sticking` leaves the score of log q

@@ -1,7 +1,7 @@
 """A step of variational inference as machine code: draws of a Normal from given noise, the bound, its gradient, Adam.
 
-The numbers are those of `ELBO` and `IWAEBound` with the same noise, up to rounding.  Parameters and the optimiser's
-moments stand in flat arrays, which are the memory of torch's tensors; arithmetic is in double precision.
+The numbers are those of `ELBO`, `RenyiBound` and `IWAEBound` with the same noise, up to rounding.  Parameters and the
+optimiser's moments stand in flat arrays, which are the memory of torch's tensors; arithmetic is in double precision.
 """
 
 # pyright: reportMissingParameterType=false
@@ -15,8 +15,8 @@ POINT, MEAN_FIELD, FULL = range(3)
 """Guides: a point; (loc, log scale); (loc, log of the factor's diagonal, the factor below it)."""
 
 
-def evaluate(address, w, d, k, kind, sticking, tight, theta, starts, noise, z, g, ratios, out):
-    """−ELBO, or −IWAE (`tight`), and its gradient into `out`.
+def evaluate(address, w, d, k, kind, sticking, power, theta, starts, noise, z, g, ratios, out):
+    """−ELBO (`power` 0), or the Rényi bound of order 1 − `power`, negated, and its gradient into `out`.
 
     `noise` holds each block's (particles, size) one after the other; `starts` says where blocks begin in a vector of
     latents.  `sticking` leaves the score of log q out.  `z` and `g` (particles, width) and `ratios` (particles) are
@@ -26,7 +26,7 @@ def evaluate(address, w, d, k, kind, sticking, tight, theta, starts, noise, z, g
     for p in range(particles):
         minus_log_q = _drawn(kind, theta, starts, noise, p, z)
         ratios[p] = call_density(address, z[p], g[p], w, d, k) + minus_log_q
-    loss = weighed(tight, ratios)
+    loss = weighed(power, ratios)
     for i in range(out.shape[0]):
         out[i] = 0.0
     for p in range(particles):
@@ -64,10 +64,10 @@ def _drawn(kind, theta, starts, noise, p, z):
     return total
 
 
-def weighed(tight, ratios):
+def weighed(power, ratios):
     """The loss of log p − log q of each particle; these become the particles' weights."""
     particles = ratios.shape[0]
-    if not tight:
+    if power == 0.0:
         total = 0.0
         for p in range(particles):
             total += ratios[p]
@@ -83,11 +83,11 @@ def weighed(tight, ratios):
         return -high if finite else math.nan
     total = 0.0
     for p in range(particles):
-        ratios[p] = math.exp(ratios[p] - high)
+        ratios[p] = math.exp(power * (ratios[p] - high))
         total += ratios[p]
     for p in range(particles):
         ratios[p] /= total
-    return math.log(particles) - high - math.log(total)
+    return (math.log(particles) - math.log(total)) / power - high
 
 
 def _stuck(kind, theta, starts, noise, p, z, g):

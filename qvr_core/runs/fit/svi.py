@@ -124,7 +124,7 @@ class SviFit:
     def _late(self) -> bool:
         return self.config.time_limit is not None and self.seconds >= self.config.time_limit
 
-    def _objective(self) -> inference.ELBO | inference.IWAEBound:
+    def _objective(self) -> inference.ELBO | inference.RenyiBound:
         particles = self.config.particles
         if isinstance(train := self.train, Records | Parts) and self.prepared.needs.statistical:
             if self.model.imputed:
@@ -136,7 +136,13 @@ class SviFit:
             warnings.filterwarnings("ignore", category=OtherLength)  # a part of the rows is what is meant here
             whole = train.scaled if isinstance(train, Parts) else part_of_rows(self.prepared)
             return inference.ELBO(particles, handlers=(whole,))
-        return inference.ELBO(particles) if self.config.objective == "elbo" else inference.IWAEBound(particles)
+        match self.config.objective:
+            case "elbo":
+                return inference.ELBO(particles)
+            case "iwae":
+                return inference.IWAEBound(particles)
+            case "renyi":
+                return inference.RenyiBound(particles, alpha=self.config.alpha)
 
     def _guide(self) -> Guide:
         name = own_guide(self.prepared) or self.config.guide
@@ -343,7 +349,7 @@ class SviFit:
         bad = ended_badly(self.losses, self.config)
         if bad is not None or not self.prepared.needs.statistical or not self.team.leads or self.config.steps < FEWEST:
             return bad
-        if isinstance(self.objective, inference.IWAEBound):
+        if isinstance(self.objective, inference.RenyiBound):
             return None
         left = not_converged(self.guide, self._gradients_after(self.objective))
         if left is None:

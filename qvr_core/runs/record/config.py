@@ -92,7 +92,14 @@ class RunConfig(BaseModel):
         "else `prior` where the program reads its input (its latents are then drawn anew in each row) and has "
         "parameters, else `normal`.",
     )
-    objective: Literal["elbo", "iwae"] = Field(default="elbo", description="The bound that is maximised.")
+    objective: Literal["elbo", "iwae", "renyi"] = Field(
+        default="elbo",
+        description="The bound that is maximised: `elbo`, the importance-weighted `iwae`, or `renyi` between them, of "
+        "the order `alpha`; the latter two take several `particles`.",
+    )
+    alpha: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.5, description="The order of `renyi`: 0 is `iwae`, towards 1 it falls to `elbo`."
+    )
     particles: Count = Field(default=1, description="Draws of the latents per row and step.")
     clip_gradient: Positive | None = Field(default=None, description="Gradients are scaled down to at most this norm.")
     nan: Literal["stop", "skip"] = Field(

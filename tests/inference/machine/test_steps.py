@@ -22,6 +22,7 @@ from qvr_core.inference import (
     AutoNormalGuide,
     AutoPriorGuide,
     IWAEBound,
+    RenyiBound,
 )
 from qvr_core.inference.compiled_steps import Fitted, compiled_steps
 from qvr_core.inference.machine import density
@@ -39,6 +40,8 @@ OBJECTIVES: dict[str, Any] = {
     "stl": lambda: ELBO(2, stl=True),
     "iwae": lambda: IWAEBound(4),
     "iwae, stl": lambda: IWAEBound(4, stl=True),
+    "renyi": lambda: RenyiBound(4, alpha=0.3),
+    "renyi, stl": lambda: RenyiBound(4, alpha=0.7, stl=True),
 }
 GUIDES = [
     AutoNormalGuide,

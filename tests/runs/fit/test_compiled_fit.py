@@ -39,6 +39,7 @@ def job_of(folder: Path, **config: object) -> Job:
     [
         {},
         {"particles": 3, "objective": "iwae", "precision": "float64"},
+        {"particles": 3, "objective": "renyi", "alpha": 0.25},
         {"guide": "multivariate_normal", "clip_gradient": 1.0},
         {"guide": "delta", "optimizer": "adamw"},
         {"guide": "low_rank", "optimizer": "rmsprop"},

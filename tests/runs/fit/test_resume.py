@@ -53,7 +53,7 @@ def fit(made: Job) -> SviFit:
     "config",
     [
         {},
-        {"particles": 3, "objective": "iwae"},
+        {"particles": 3, "objective": "renyi", "alpha": 0.25},
         {"optimizer": "rmsprop", "schedule": "cosine"},
         {"optimizer": "adagrad", "clip_gradient": 0.1},
         {"precision": "float64", "optimizer": "adamw"},
