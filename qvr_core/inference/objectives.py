@@ -183,7 +183,8 @@ class RenyiBound(_Bound):
 
     Order 0 is the importance-weighted bound; towards 1 it falls to the ELBO.  A small order follows the evidence and
     its gradient is noisy where K is large (Rainforth et al. 2018), a large one is calm and slack (the VR-IWAE bound of
-    Daudel et al. 2023, whose reparameterised gradient this is).
+    Daudel et al. 2023, whose reparameterised gradient this is).  `stl` drops the score of log q; unlike the ELBO's, the
+    gradient has another mean then (Tucker et al. 2019), which is no matter only where the guide is nearly right.
     """
 
     def __init__(

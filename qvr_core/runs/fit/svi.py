@@ -125,7 +125,13 @@ class SviFit:
         return self.config.time_limit is not None and self.seconds >= self.config.time_limit
 
     def _objective(self) -> inference.ELBO | inference.RenyiBound:
-        particles = self.config.particles
+        particles, stl = self.config.particles, self.config.gradient == "sticking"
+        if stl and self.config.objective != "elbo":
+            name = self.config.objective
+            message = (
+                f"gradient = sticking is right for the elbo alone; that of {name} would point elsewhere: leave it out"
+            )
+            raise Refused("objective", message)
         if isinstance(train := self.train, Records | Parts) and self.prepared.needs.statistical:
             if self.model.imputed:
                 name = self.model.imputed[0]
@@ -135,10 +141,10 @@ class SviFit:
                 raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
             warnings.filterwarnings("ignore", category=OtherLength)  # a part of the rows is what is meant here
             whole = train.scaled if isinstance(train, Parts) else part_of_rows(self.prepared)
-            return inference.ELBO(particles, handlers=(whole,))
+            return inference.ELBO(particles, stl=stl, handlers=(whole,))
         match self.config.objective:
             case "elbo":
-                return inference.ELBO(particles)
+                return inference.ELBO(particles, stl=stl)
             case "iwae":
                 return inference.IWAEBound(particles)
             case "renyi":

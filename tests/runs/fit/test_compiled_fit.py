@@ -13,6 +13,7 @@ from qvr_core.analysis import Analyzer
 from qvr_core.runs.fit.step_engine import chosen_steps
 from qvr_core.runs.fit.stop import Stop
 from qvr_core.runs.fit.svi import SviFit
+from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import prepare
 from qvr_core.runs.record.atomic_files import read_json, write_json
 from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Message, Started
@@ -40,6 +41,7 @@ def job_of(folder: Path, **config: object) -> Job:
         {},
         {"particles": 3, "objective": "iwae", "precision": "float64"},
         {"particles": 3, "objective": "renyi", "alpha": 0.25},
+        {"particles": 2, "gradient": "sticking"},
         {"guide": "multivariate_normal", "clip_gradient": 1.0},
         {"guide": "delta", "optimizer": "adamw"},
         {"guide": "low_rank", "optimizer": "rmsprop"},
@@ -57,6 +59,12 @@ def test_a_fit_taken_up_again_is_the_unbroken_one(engine: str, config: dict[str,
     again = fit_of(job, resume=True)
     assert again.step == 5
     assert begun + [again.advance() for _ in range(STEPS - 5)] == whole
+
+
+@pytest.mark.parametrize("objective", ["iwae", "renyi"])
+def test_a_gradient_that_would_be_biased_is_refused(objective: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=f"sticking is right for the elbo alone; that of {objective}"):
+        fit_of(job_of(tmp_path, objective=objective, gradient="sticking"))
 
 
 @pytest.mark.parametrize("guide", ["iaf", "spline"])
