@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +15,6 @@ from qvr_core import inference
 from qvr_core.arrays.engine import TORCH, arrays, nn
 from qvr_core.arrays.random_state import seed_device
 from qvr_core.data.binding import Whole
-from qvr_core.data.records import Records
 from qvr_core.data.sentence_pairs import SentencePairs
 from qvr_core.inference.compiled_steps import Choice, CompiledSteps
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
@@ -32,6 +30,7 @@ from qvr_core.runs.fit.convergence import PARTICLES, not_converged
 from qvr_core.runs.fit.distributed import Team, cannot_share
 from qvr_core.runs.fit.guide_posterior import guide_posterior
 from qvr_core.runs.fit.minibatches import StepNoise, row_order
+from qvr_core.runs.fit.objectives import objective_of
 from qvr_core.runs.fit.optimizers import FUSED, OPTIMIZERS, learning_rate
 from qvr_core.runs.fit.prefetch import Ahead
 from qvr_core.runs.fit.stop import Stop
@@ -40,7 +39,6 @@ from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.guides import own_guide
 from qvr_core.runs.prepare.parts_of_rows import Parts, parts_of
 from qvr_core.runs.prepare.prepare import Batch, Prepared
-from qvr_core.runs.prepare.row_terms import part_of_rows
 from qvr_core.runs.record.guide_names import GUIDES
 from qvr_core.runs.record.protocol import (
     Accuracies,
@@ -58,7 +56,7 @@ from qvr_core.runs.record.protocol import (
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.arrows.training import in_training, training_layers
 from qvr_core.runtime.programs.program import ProgramModule
-from qvr_core.runtime.values.errors import NonFinite, OtherLength
+from qvr_core.runtime.values.errors import NonFinite
 
 RECENT = 50
 """Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
@@ -94,7 +92,7 @@ class SviFit:
         kind = OPTIMIZERS[self.config.optimizer]
         options: dict[str, Any] = {"fused": True} if self.config.optimizer in FUSED else {}
         self.optimizer = kind(self.parameters, lr=self.learning_rate, **options)  # pyright: ignore[reportCallIssue]
-        self.objective = self._objective()
+        self.objective = objective_of(self.config, prepared, self.model, self.train)
         self.order = row_order(self.train, self.config)
         if self.order.batch < self.team.size:
             raise cannot_share(prepared, self.order.batch, self.team.size)
@@ -123,32 +121,6 @@ class SviFit:
 
     def _late(self) -> bool:
         return self.config.time_limit is not None and self.seconds >= self.config.time_limit
-
-    def _objective(self) -> inference.ELBO | inference.RenyiBound:
-        particles, stl = self.config.particles, self.config.gradient == "sticking"
-        if stl and self.config.objective != "elbo":
-            name = self.config.objective
-            message = (
-                f"gradient = sticking is right for the elbo alone; that of {name} would point elsewhere: leave it out"
-            )
-            raise Refused("objective", message)
-        if isinstance(train := self.train, Records | Parts) and self.prepared.needs.statistical:
-            if self.model.imputed:
-                name = self.model.imputed[0]
-                message = f"`{name}` fills in missing cells, each a latent of all rows: leave batch_size out"
-                raise Refused("batch", message, site=name)
-            if self.config.objective != "elbo":
-                raise Refused("objective", f"{self.config.objective} needs all rows in each step: leave batch_size out")
-            warnings.filterwarnings("ignore", category=OtherLength)  # a part of the rows is what is meant here
-            whole = train.scaled if isinstance(train, Parts) else part_of_rows(self.prepared)
-            return inference.ELBO(particles, stl=stl, handlers=(whole,))
-        match self.config.objective:
-            case "elbo":
-                return inference.ELBO(particles, stl=stl)
-            case "iwae":
-                return inference.IWAEBound(particles)
-            case "renyi":
-                return inference.RenyiBound(particles, alpha=self.config.alpha)
 
     def _guide(self) -> Guide:
         name = own_guide(self.prepared) or self.config.guide
