@@ -22,7 +22,7 @@ def read(text: str) -> Counter[tuple[str, str]]:
     """Which row reads which, by following the lines with a finger: a column goes on from a mark through `│` and knots,
     and ends in the last of them; a mark right below another one reads it."""
     rows = text.splitlines()[1:-1]
-    across = max(len(re.match(r"[│├┤┼┴╰╯─ ]*[^│├┤┼┴╰╯─ ]", row)[0]) for row in rows)  # type: ignore[index]
+    across = max(len(re.match(r"[│├┤┼┴╰╯─ ]*[^│├┤┼┴╰╯─ ]", row)[0]) for row in rows)
     found: Counter[tuple[str, str]] = Counter()
     carried: dict[int, str] = {}
     for row in rows:
@@ -81,9 +81,9 @@ def test_what_nothing_reads_has_nothing_right_below_it() -> None:
         "program p : One -> One\n    sample a <- Normal(0.0, 1.0)\n    sample b <- Normal(0.0, 1.0)\n"
         "    sample c <- Normal(b, 1.0)\n    return c\n"
     ).splitlines()
-    columns = {line.split("  ")[-2].strip(" │"): re.search("○", line).start() for line in lines[1:4]}  # type: ignore[union-attr]
+    columns = {line.split("  ")[-2].strip(" │"): re.search("○", line).start() for line in lines[1:4]}
     assert len(columns) == 3
-    assert [re.search("○", line).start() for line in lines[1:4]] == [0, 2, 2]  # type: ignore[union-attr]
+    assert [re.search("○", line).start() for line in lines[1:4]] == [0, 2, 2]
 
 
 def test_what_comes_from_an_earlier_element_is_said() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from qvr_core.semantics.algebras.laws import broken_law
 from qvr_core.semantics.algebras.numbers import Uncomputed
@@ -18,7 +18,7 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope
 from qvr_core.semantics.types.codes import UNUSED
-from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
+from qvr_core.semantics.types.diagnostics import Code, Edit, Fix, Origin, Related
 from qvr_core.semantics.types.model.deductions import Composition
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.program_codes import COMPOSITION_RULE, LAW_VIOLATED, UNCHECKED_LAW, UNKNOWN_COMPOSITION
@@ -31,7 +31,7 @@ def check_composition(statement: Statement, scope: Scope) -> Composition:
     """The selected or defined composition; reports unknown names, wrong arities and missing operations."""
     header = statement.header.unit.node
     assert isinstance(header, CompositionHeader)
-    kind = _kind(header, scope)
+    kind = promised(header.kind, COMPOSITION_KINDS, "algebra", "composition", COMPOSITION_RULE, scope)
     rules = [child for child in statement.header.children if isinstance(child.unit.node, CompositionRule)]
     operations: dict[str, tuple[tuple[str, ...], Expr]] = {}
     places: dict[str, Name] = {}
@@ -84,17 +84,17 @@ def _claimed(composition: Composition, kind: Name, places: Mapping[str, Origin],
         scope.report(LAW_VIOLATED, broken.text, places[broken.rule], fixes=(fix,))
 
 
-def _kind(header: CompositionHeader, scope: Scope) -> str:
-    """What a composition promises to be; an algebra where the word is not known."""
-    name = header.kind
-    if name is None or name.text in COMPOSITION_KINDS:
-        return "algebra" if name is None else name.text
-    near = closest(name.text, COMPOSITION_KINDS)
-    message = f"a composition is no `{name.text}`"
-    message += f"; did you mean `{near}`?" if near else f"; it is one of {', '.join(COMPOSITION_KINDS)}"
-    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(name.span), near),), True),)
-    scope.report(COMPOSITION_RULE, message, name.span, fixes=fixes)
-    return "algebra"
+def promised(word: Name | None, words: Collection[str], otherwise: str, what: str, code: Code, scope: Scope) -> str:
+    """What a statement promises to be `as`: one of `words`; what it is `otherwise`, without a word or with another,
+    which is reported with the nearest one."""
+    if word is None or word.text in words:
+        return otherwise if word is None else word.text
+    near = closest(word.text, words)
+    message = f"a {what} is no `{word.text}`"
+    message += f"; did you mean `{near}`?" if near else f"; it is one of {', '.join(words)}"
+    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(word.span), near),), True),)
+    scope.report(code, message, word.span, fixes=fixes)
+    return otherwise
 
 
 def unknown_composition(name: Name, scope: Scope) -> None:

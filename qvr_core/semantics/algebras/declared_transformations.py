@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from qvr_core.operations.intervals import Interval
-from qvr_core.semantics.algebras.declared_compositions import unknown_composition
+from qvr_core.semantics.algebras.declared_compositions import promised, unknown_composition
 from qvr_core.semantics.algebras.enclosures import enclose
 from qvr_core.semantics.algebras.kept import leaves, not_kept
 from qvr_core.semantics.algebras.numbers import Uncomputed, constants, formula
 from qvr_core.semantics.algebras.weights import Weights, weights_of
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.language.compositions import BUILTIN_COMPOSITIONS, COMPOSITION
-from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.language.transformations import KEEPS, RULES
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, CompositionEntry, Scope
@@ -34,7 +33,7 @@ def check_transformation(statement: Statement, scope: Scope) -> Transformation |
     header = statement.header.unit.node
     assert isinstance(header, TransformationHeader)
     sides = [_composition(side, scope) for side in (header.source, header.target)]
-    keeps = _keeps(header.kind, scope)
+    keeps = promised(header.kind, KEEPS, "map", "transformation", TRANSFORMATION_RULE, scope)
     rule = _rule(statement, header, scope)
     if rule is None:
         return None
@@ -72,17 +71,6 @@ def _composition(name: Name, scope: Scope) -> tuple[bool, Composition | None]:
         return entry is None, None
     unknown_composition(name, scope)
     return False, None
-
-
-def _keeps(kind: Name | None, scope: Scope) -> str:
-    if kind is None or kind.text in KEEPS:
-        return "map" if kind is None else kind.text
-    near = closest(kind.text, KEEPS)
-    message = f"a transformation is no `{kind.text}`"
-    message += f"; did you mean `{near}`?" if near else f"; it is one of {', '.join(KEEPS)}"
-    fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(scope.origin(kind.span), near),), True),)
-    scope.report(TRANSFORMATION_RULE, message, kind.span, fixes=fixes)
-    return "map"
 
 
 def _rule(statement: Statement, header: TransformationHeader, scope: Scope) -> Placed[object] | None:

@@ -63,7 +63,7 @@ def _in_node(node: Arrow, scope: Scope) -> bool:
             count = _elements(first.codomain.space)
             if one is None or two is None or algebra is None or not count:
                 return False
-            return _told(algebra, count, (one, two), operator, scope)
+            return _report_saturated(algebra, count, (one, two), operator, scope)
         case PartialTrace(base=base, over=over):
             count = _elements(over.space)
         case DropFactors(base=base, indices=indices):
@@ -74,7 +74,7 @@ def _in_node(node: Arrow, scope: Scope) -> bool:
     one, algebra = _start(base, scope), algebra_of(base, scope)
     if one is None or algebra is None or not count:
         return False
-    return _told(algebra, count, (one,), node.origin, scope)
+    return _report_saturated(algebra, count, (one,), node.origin, scope)
 
 
 def _start(arrow: Arrow, scope: Scope) -> _Start | None:
@@ -96,7 +96,7 @@ def _elements(space: Space) -> int:
     return math.prod(size if isinstance(size, int) else 0 for size in sizes)
 
 
-def _told(algebra: str, count: int, latents: tuple[_Start, ...], place: Origin, scope: Scope) -> bool:
+def _report_saturated(algebra: str, count: int, latents: tuple[_Start, ...], place: Origin, scope: Scope) -> bool:
     """Report a join of `count` weights, or of as many products of two, that starts at its bound."""
     near = math.prod(latent.weight for latent in latents)
     if algebra == "product_fuzzy":
