@@ -85,7 +85,7 @@ def change_point(v: SimpleNamespace) -> float:
     early, late = (stats.poisson.logpmf(disasters, rate) for rate in (v.early, v.late))
     years = len(disasters)
     each = [early[:change].sum() + late[change:].sum() - np.log(years) for change in range(years)]
-    return stats.expon.logpdf([v.early, v.late], scale=2).sum() + special.logsumexp(each)
+    return stats.gamma.logpdf([v.early, v.late], 2.0).sum() + special.logsumexp(each)
 
 
 def _squared_exponential(x: np.ndarray, alpha: float, rho: float) -> np.ndarray:
