@@ -48,7 +48,7 @@ class CompiledScan(ScanArrow):
         loop = self.training_loop if dropping else self.loop
         tape = loop.tape
         widths = [tape.widths[slot] for slot in tape.items[: len(tape.items) - len(tape.dropped)]]
-        items = [reading] if len(widths) == 1 else reading.split(widths, -1)
+        items = [reading] if len(widths) == 1 else arrays.split(reading, widths, -1)
         start = self.start_state(sequence.shape[0], sequence)
         assert is_tensor(start)
         given = [*items, *_masks(tape, reading)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from qvr_core.arrays.engine import Generator, Tensor
+from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.combinators import no_density_words
 from qvr_core.runtime.arrows.training import along_a_sequence
 from qvr_core.runtime.values import layout
@@ -51,7 +51,7 @@ class LiftArrow(ArrowModule):
 
     def _over_time(self, value: Value, x: Value) -> Value:
         lead = self._lead(x)
-        return layout.from_parts([part.unflatten(0, lead) for part in layout.parts(value)])
+        return layout.from_parts([arrays.unflatten(part, 0, lead) for part in layout.parts(value)])
 
     def forward(self, x: Value) -> Value:
         with self._sequence(x):
@@ -117,7 +117,7 @@ class LiftArrow(ArrowModule):
         """Log-probabilities (B, L, n) of all values at every position; only where the body is tabular."""
         lead = self._lead(x)
         with self._sequence(x):
-            return self.body[0].log_table(self._rows(x), self._flat(innovations))[0].unflatten(0, lead)
+            return arrays.unflatten(self.body[0].log_table(self._rows(x), self._flat(innovations))[0], 0, lead)
 
 
 def lifted(body: ArrowModule, domain: Named, codomain: Named) -> ArrowModule:

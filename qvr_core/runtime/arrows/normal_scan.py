@@ -179,7 +179,7 @@ def draw_side_by_side(
                 drawn.log_noise = _standard(drawn.noise[scan.kernel[0].path])
         return made
     states = _advance(scans, x, fresh, length - 1) if length > 1 else [scan.start_state(rows, fresh) for scan in scans]
-    made = []
+    made: list[Drawn] = []
     for scan, state, own in zip(scans, states, fresh.unbind(0), strict=True):
         last = own[-1]
         loc, scale = scan.kernel[0].params(_last_input(scan, x, state))

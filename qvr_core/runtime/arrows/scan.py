@@ -227,7 +227,7 @@ class ScanArrow(ArrowModule):
 
     def _gathered(self, steps: list[dict[str, Tensor]], x: Value) -> dict[str, Tensor]:
         """Noise of all steps under the names of the scan."""
-        ends = set() if self.emit_all else {spec.path for spec in self._cell_specs(x) if spec.final}
+        ends: set[str] = set() if self.emit_all else {spec.path for spec in self._cell_specs(x) if spec.final}
         made: dict[str, Tensor] = {}
         for path in steps[0]:
             each = [step[path] for step in steps]

@@ -141,7 +141,7 @@ def lkj_cholesky_draw(shape: Shape, generator: Generator | None, concentration: 
     normals = arrays.randn(
         (*lead, size - 1, size - 1), generator=generator, dtype=concentration.dtype, device=concentration.device
     ).tril()
-    direction = normals / normals.norm(dim=-1, keepdim=True)
+    direction = normals / linalg.vector_norm(normals, dim=-1, keepdim=True)
     below = arrays.nn.functional.pad(squared.sqrt().unsqueeze(-1) * direction, (0, 1, 1, 0))
     diagonal = arrays.cat([arrays.ones_like(squared[..., :1]), (1.0 - squared).sqrt()], dim=-1)
     return below + arrays.diag_embed(diagonal)
@@ -176,7 +176,7 @@ def lkj_correlation_log_prob(value: Tensor, concentration: Tensor) -> Tensor:
     size = value.shape[-1]
     factor, ok = safe_cholesky(value)
     ok = ok & ((value.diagonal(dim1=-2, dim2=-1) - 1.0).abs() < 1e-4).all(-1)
-    factor = factor / factor.norm(dim=-1, keepdim=True)
+    factor = factor / linalg.vector_norm(factor, dim=-1, keepdim=True)
     powers = arrays.arange(size - 1, -1, -1, dtype=value.dtype, device=value.device)
     log_jacobian = (powers * factor.diagonal(dim1=-2, dim2=-1).log()).sum(-1)
     return inside(ok, lkj_cholesky_log_prob(factor, concentration) - log_jacobian)

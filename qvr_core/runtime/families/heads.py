@@ -98,7 +98,7 @@ class Head:
                 return layout.flat_index(value, self.codomain)
             return arrays.stack([part.to(precision()) for part in layout.parts(value)], dim=-1)
         tensor = layout.parts(value)[0]
-        return tensor.unflatten(-1, self.event_shape) if self.family.event == 2 else tensor
+        return arrays.unflatten(tensor, -1, self.event_shape) if self.family.event == 2 else tensor
 
     def log_prob(self, value: Value, params: Params) -> Tensor:
         """Log density with the axes of `lead`."""

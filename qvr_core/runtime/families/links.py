@@ -91,7 +91,7 @@ class HeadPlan:
     def pieces(self, raw: Tensor) -> dict[str, Tensor]:
         """The raw output (…, P) by parameter, of a size that no family's arithmetic overflows on."""
         names, sizes = zip(*self.blocks, strict=True)
-        return dict(zip(names, raw.clamp(-_LARGE, _LARGE).split(sizes, dim=-1), strict=True))
+        return dict(zip(names, arrays.split(raw.clamp(-_LARGE, _LARGE), list(sizes), -1), strict=True))
 
 
 Link = Callable[[HeadPlan, Tensor], Params]
@@ -128,7 +128,7 @@ def by_constraint(head: HeadPlan, raw: Tensor) -> Params:
             value = value.squeeze(-1)
         elif parameter.rank and not head.family.event:
             width = math.prod(head.event_shape)
-            value = value.unflatten(-1, (width, value.shape[-1] // width))
+            value = arrays.unflatten(value, -1, (width, value.shape[-1] // width))
         value = _legal(parameter.constraint, value)
         made.append(value * head.scale if parameter.name == "scale" else value)
     return tuple(made)

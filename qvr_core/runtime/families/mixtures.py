@@ -82,7 +82,7 @@ def mixture_normal_between(lower: Tensor, upper: Tensor, logits: Tensor, locs: T
 
 def _mixture_normal_link(head: HeadPlan, raw: Tensor) -> Params:
     shape = (head.event_shape[0], -1)
-    weights, locs, scales = (piece.unflatten(-1, shape) for piece in head.pieces(raw).values())
+    weights, locs, scales = (arrays.unflatten(piece, -1, shape) for piece in head.pieces(raw).values())
     return weights, locs, positive(scales) * head.scale
 
 

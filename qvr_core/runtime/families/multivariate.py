@@ -62,7 +62,7 @@ def low_rank_log_prob(value: Tensor, loc: Tensor, cov_factor: Tensor, cov_diag: 
 def _low_rank_link(head: HeadPlan, raw: Tensor) -> Params:
     pieces = head.pieces(raw)
     size = head.event_shape[0]
-    return pieces["loc"], pieces["cov_factor"].unflatten(-1, (size, -1)), positive(pieces["cov_diag"])
+    return pieces["loc"], arrays.unflatten(pieces["cov_factor"], -1, (size, -1)), positive(pieces["cov_diag"])
 
 
 def _low_rank_noise(parameters: Params, event: Shape | None) -> Shape:
@@ -112,7 +112,7 @@ def _matrix_normal_link(head: HeadPlan, raw: Tensor) -> Params:
     pieces = head.pieces(raw)
     rows, columns = head.event_shape
     return (
-        pieces["loc"].unflatten(-1, (rows, columns)),
+        arrays.unflatten(pieces["loc"], -1, (rows, columns)),
         triangular(pieces["row_scale_tril"], rows, head.scale),
         triangular(pieces["column_scale_tril"], columns, 1.0),
     )

@@ -25,7 +25,7 @@ def table() -> str:
 def row(value: Any) -> Any:
     """What a dataclass says beyond its defaults, for JSON."""
     if isinstance(value, tuple):
-        return [row(item) for item in value]
+        return [row(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     if not is_dataclass(value):
         return value
     given = {field.name: getattr(value, field.name) for field in fields(value)}

@@ -115,7 +115,7 @@ class BackwardSteps:
         loop, inputs = self.loop, self.buffers.inputs
         need_start, need_given = needed[0], needed[1 : 1 + len(loop.given)]
         need_weights = any(needed[1 + len(loop.given) :])
-        emitted = grad.split([whole.shape[-1] for whole in self.state_grads], -1)
+        emitted = torch.split(grad, [whole.shape[-1] for whole in self.state_grads], -1)
         wanted = [slot for slot, need in zip(loop.given, need_given, strict=True) if need]
         given = {slot: torch.empty_like(inputs.values[slot]) for slot in wanted if slot in inputs.values}
         sums = self._weights.new() if need_weights or len(given) < len(wanted) else None

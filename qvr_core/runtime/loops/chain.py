@@ -133,8 +133,8 @@ def run_chain(shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: S
     if traced():
         return plain_chain(shape, x, noises, weights)
     # `Function.apply` looks at each of hundreds of weights for what torch.func left behind: 60 us, for nothing here
-    apply = super(torch.autograd.Function, _Chain).apply  # pyright: ignore[reportAttributeAccessIssue]
-    return apply(shape, x, *noises, *weights)
+    apply: Callable[..., Tensor] = super(torch.autograd.Function, _Chain).apply  # pyright: ignore
+    return apply(shape, x, *noises, *weights)  # pyright: ignore[reportUnknownVariableType]
 
 
 def plain_chain(shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:

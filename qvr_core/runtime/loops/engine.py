@@ -60,7 +60,7 @@ def run_program(
             return states
     else:
         states = _run(run, start, (*given, *weights))
-    return states if only is None else states.split([tape.widths[slot] for slot in tape.states], -1)[only]
+    return states if only is None else torch.split(states, [tape.widths[slot] for slot in tape.states], -1)[only]
 
 
 def run_loop(run: LoopRun, start: Tensor | None, tensors: Sequence[Tensor]) -> Tensor:
@@ -80,7 +80,7 @@ def traced() -> bool:
 
 
 def _run(run: LoopRun, start: Tensor | None, tensors: Sequence[Tensor]) -> Tensor:
-    return _CompiledLoop.apply(run, start, *tensors)  # pyright: ignore[reportReturnType]
+    return _CompiledLoop.apply(run, start, *tensors)  # pyright: ignore[reportReturnType, reportUnknownVariableType]
 
 
 def below_autograd() -> AbstractContextManager[None]:

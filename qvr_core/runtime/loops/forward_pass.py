@@ -201,7 +201,7 @@ class LoopBuffers:
             for whole in self.states:
                 whole[:, 0].zero_()
         else:
-            parts = start.split([whole.shape[-1] for whole in self.states], -1)
+            parts = torch.split(start, [whole.shape[-1] for whole in self.states], -1)
             for whole, first in zip(self.states, parts, strict=True):
                 whole[:, 0].copy_(first)
         moved = [self.rows_of(op, each) for (op, _), each in zip(self.places, parameters, strict=True)]

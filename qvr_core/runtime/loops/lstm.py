@@ -130,7 +130,7 @@ def runs(run: LoopRun, form: LstmForm, only: int | None, start: Tensor, tensors:
 def run_lstm(run: LoopRun, form: LstmForm, start: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """All h (L, B, H), or the last states (B, 2 H) in the order of the loop's."""
     if torch.is_grad_enabled():
-        return _TorchLstm.apply(run, form, start, *tensors)  # pyright: ignore[reportReturnType]
+        return _TorchLstm.apply(run, form, start, *tensors)  # pyright: ignore[reportReturnType, reportUnknownVariableType]
     return _states(run, form, _arguments(run, form, start, tensors))
 
 
@@ -164,13 +164,13 @@ def _gradients(run: LoopRun, form: LstmForm, found: Sequence[Tensor | None]) -> 
     items, h, c, by_item, by_state, *bias = found
     widths = [b - a for _, (a, b) in form.items]
     by_slot = dict(
-        zip((slot for slot, _ in form.items), () if items is None else items.split(widths, -1), strict=False)
+        zip((slot for slot, _ in form.items), () if items is None else torch.split(items, widths, -1), strict=False)
     )
     states = (c, h) if form.h else (h, c)
     start = None if h is None or c is None else _side_by_side([each[0] for each in states if each is not None])
     weight = None
     if by_item is not None and by_state is not None:
-        parts = sorted([*zip((columns for _, columns in form.items), by_item.split(widths, -1), strict=True),
+        parts = sorted([*zip((columns for _, columns in form.items), torch.split(by_item, widths, -1), strict=True),
                         (form.hidden, by_state)], key=lambda pair: pair[0])  # fmt: skip
         weight = _rows_back(torch.cat([part for _, part in parts], -1), form)
     given = [by_slot.get(slot) for slot in run.loop.given]
@@ -224,5 +224,6 @@ def _through(result: Tensor, leaves: Sequence[Tensor], needs: Sequence[bool], gr
 
 def _plain(ctx: Any) -> Tensor:
     start, *tensors = ctx.tensors
-    states = plain_loop(ctx.run, start, tensors)
-    return states.chunk(2, -1)[ctx.form.h] if ctx.run.emit_all else states
+    states: Tensor = plain_loop(ctx.run, start, tensors)
+    which: int = ctx.form.h
+    return torch.chunk(states, 2, -1)[which] if ctx.run.emit_all else states

@@ -27,7 +27,7 @@ def plain_loop(run: LoopRun, start: Tensor | None, tensors: Sequence[Tensor]) ->
     if start is None:
         like = next(iter(given.values())).select(time, 0)
         start = like.new_zeros(*like.shape[:-1], sum(widths))
-    states: Sequence[Tensor] = start.split(widths, -1)
+    states: Sequence[Tensor] = torch.split(start, widths, -1)
     result: list[Tensor] = []
     for t in range(run.length):
         values = dict(zip(tape.states, states, strict=True))
@@ -103,7 +103,7 @@ def evaluate(op: Op, values: dict[int, Tensor], linear: Callable[[LinearOp], Ten
         case MulAddOp():
             values[op.out] = torch.addcmul(values[op.base], values[op.left], values[op.right], value=op.scale)
         case ChunkOp():
-            values.update(zip(op.outs, values[op.slot].split(op.width, -1), strict=True))
+            values.update(zip(op.outs, torch.split(values[op.slot], op.width, -1), strict=True))
 
 
 def _operand(operand: Operand, values: dict[int, Tensor]) -> Any:

@@ -67,7 +67,7 @@ def _sigmoid_slope(value: Tensor, out: Tensor) -> None:
     torch.addcmul(value, value, value, value=-1.0, out=out)
 
 
-_softplus: Callable[..., Tensor] = torch._C._nn.softplus  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+_softplus: Callable[..., Tensor] = torch._C._nn.softplus  # pyright: ignore
 
 
 def _directly(function: Callable[..., Tensor], slope: Callable[[Tensor, Tensor], object]) -> Unary:

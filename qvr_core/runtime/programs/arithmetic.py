@@ -14,7 +14,7 @@ from qvr_core.runtime.programs.declared.shared_values import Shared, places
 from qvr_core.runtime.programs.deduction import ComposedDeduction
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.functions import function
-from qvr_core.runtime.values.arrow import ArrowModule
+from qvr_core.runtime.values.arrow import ArrowModule, is_product
 from qvr_core.runtime.values.cells import Cell, align, as_argument, as_one
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import IndexCheck
@@ -207,9 +207,9 @@ def _apply_over_axes(
     front = broadcasting.broadcast_shapes(*laid)
     flat = [_spread(cell.value, shape, front, at) for cell, shape, at in zip(values, laid, split, strict=True)]
     result = module(as_argument([Cell(value, True) for value in flat], domain, prod(front)))
-    parts = result if isinstance(result, tuple) else (result,)
+    parts = result if is_product(result) else (result,)
     shaped = tuple(part.reshape(*front, *part.shape[1 + (scalar and part.ndim > 1) :]) for part in parts)
-    return Cell(shaped if isinstance(result, tuple) else shaped[0], rows)
+    return Cell(shaped if is_product(result) else shaped[0], rows)
 
 
 def _spread(value: Tensor, shape: Sequence[int], front: Sequence[int], at: int) -> Tensor:
@@ -228,7 +228,7 @@ def _apply_to_data(module: ArrowModule, cells: Sequence[Cell], domain: Space) ->
             rows = first.value.shape[0]
             return Cell(module(as_argument([Cell(cell.value, True) for cell in cells], domain, rows)), False)
     result = module(as_argument(cells, domain, 1))
-    return Cell(tuple(r[0] for r in result) if isinstance(result, tuple) else result[0], False)
+    return Cell(tuple(r[0] for r in result) if is_product(result) else result[0], False)
 
 
 # ---------------------------------------------------------------- gathers

@@ -9,6 +9,7 @@ from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.programs.site_shapes import sizes
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.first_cause import first_true
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.data_text import data_text, missing_advice
@@ -102,7 +103,7 @@ class DeclaredData:
 
     def _refuse(self, wrong: Tensor, value: Tensor, program: str, what: str = "") -> None:
         if wrong.any():
-            place = wrong.nonzero()[0].tolist()
+            place = first_true(wrong)
             found = what or f"{value[wrong].flatten()[0].item():g}"
             advice = f"; {missing_advice(self.name)}" if what and self.missing is False else ""
             raise self._problem(program, (f"{found} at {place}" if place else found) + advice)

@@ -13,6 +13,7 @@ from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.chart import item_weights
 from qvr_core.runtime.tensors.terms import read
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.layout import is_listing
 from qvr_core.runtime.values.module_recipes import Remade
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Hypergraph, close
@@ -79,8 +80,8 @@ class DeductionModule(Remade):
     def _sentences(self, sentence: Any) -> list[list[str]] | None:
         if is_tensor(sentence) and sentence.ndim == 2:
             return [self._words(row) for row in sentence]
-        if isinstance(sentence, list | tuple) and any(
-            isinstance(part, list | tuple) or (isinstance(part, str) and " " in part.strip()) for part in sentence
+        if is_listing(sentence) and any(
+            is_listing(part) or (isinstance(part, str) and " " in part.strip()) for part in sentence
         ):
             return [self._words(part) for part in sentence]
         return None

@@ -350,7 +350,7 @@ class FamilySite:
         if not self.discrete and not value.is_floating_point():
             value = value.to(precision())
         if event == 2 and value.ndim == cell.rows + 1 and self.event:
-            value = value.unflatten(-1, self.event)
+            value = arrays.unflatten(value, -1, self.event)
         if groups is not None and not cell.rows and value.shape[:1] == (1,) != groups.value.shape[-1:]:
             value = value[0]  # as drawn: the one row of a program that reads none
         elif not frame.reads_rows and not cell.rows:

@@ -13,9 +13,10 @@ from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.programs.data_types import DeclaredData
 from qvr_core.runtime.programs.execution import Request, SiteRecord
 from qvr_core.runtime.programs.missing.gaps import Filling
-from qvr_core.runtime.values.arrow import Value
+from qvr_core.runtime.values.arrow import Value, is_product
 from qvr_core.runtime.values.cells import Cell, repeat_rows
 from qvr_core.runtime.values.errors import MissingData
+from qvr_core.runtime.values.layout import is_listing
 from qvr_core.runtime.values.precision import at_least, precision
 
 
@@ -143,9 +144,9 @@ def as_tensor(value: Any) -> Any:
         return value
     if isinstance(value, bool | int | float):
         return arrays.as_tensor(value, dtype=precision() if isinstance(value, float) else None)
-    if isinstance(value, tuple) and all(is_tensor(part) for part in value):
+    if is_product(value) and all(is_tensor(part) for part in value):
         return value
-    if isinstance(value, list | tuple):
+    if is_listing(value):
         return _in_precision(arrays.as_tensor(np.asarray(value))) if value and _numeric(value) else value
     if type(value).__module__ == "numpy":
         return _in_precision(arrays.as_tensor(value))
@@ -157,6 +158,6 @@ def _in_precision(tensor: Tensor) -> Tensor:
 
 
 def _numeric(value: Any) -> bool:
-    while isinstance(value, list | tuple) and value:
+    while is_listing(value) and value:
         value = value[0]
     return isinstance(value, bool | int | float)

@@ -8,6 +8,7 @@ from typing import Any
 from qvr_core.arrays.engine import Tensor, arrays, broadcasting, linalg, special
 from qvr_core.arrays.engine import functional as nnf
 from qvr_core.operations.table import having
+from qvr_core.runtime.values.arrow import is_product
 from qvr_core.runtime.values.bases import bspline, hsgp, hsgp_frequencies
 from qvr_core.runtime.values.cells import Cell, align, as_one
 from qvr_core.runtime.values.decompositions import cholesky, eigh, inverse, matrix_exp, solve_lower
@@ -167,7 +168,7 @@ def _concat(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 
 
 def _listed(cell: Cell) -> tuple[Tensor, ...]:
-    return cell.value if isinstance(cell.value, tuple) else (cell.value,)
+    return cell.value if is_product(cell.value) else (cell.value,)
 
 
 def _chunk(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
@@ -256,7 +257,7 @@ def _cumulative_trapezoid(args: Sequence[Cell], keywords: Mapping[str, Cell]) ->
 
 
 def _bspline(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
-    x, knots = as_one(args[0]), [float(knot) for knot in arrays.as_tensor(args[1].value).tolist()]
+    x, knots = as_one(args[0]), [float(knot) for knot in arrays.as_tensor(args[1].value)]
     return Cell(bspline(_numbers("bspline", x.value), knots, int(keywords["degree"].value)), x.rows)
 
 
@@ -300,7 +301,7 @@ def _squeeze(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
 
 def _reshape(args: Sequence[Cell], keywords: Mapping[str, Cell]) -> Cell:
     cell = as_one(args[0])
-    sizes = [int(n) for arg in args[1:] for n in arrays.as_tensor(arg.value).reshape(-1).tolist()]
+    sizes = [int(n) for arg in args[1:] for n in arrays.as_tensor(arg.value).reshape(-1)]
     return Cell(cell.value.reshape(*((cell.value.shape[0],) if cell.rows else ()), *sizes), cell.rows)
 
 

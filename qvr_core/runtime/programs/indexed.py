@@ -64,7 +64,8 @@ class Growing:
             problem = f"the element {first + count - 1} along `{self.index}` is read before it is drawn"
             raise RuntimeProblem(f"{problem}: what is observed has to be given here")
         if count == 1:
-            return self.elements[first]
+            place: int = first
+            return self.elements[place]
         return _along(self.elements[first : first + count], self.axis + int(self.rows))
 
     def whole(self) -> Tensor:

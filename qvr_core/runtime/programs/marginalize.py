@@ -216,9 +216,9 @@ class Marginalize:
                     total = self._add(total, term, step)
         if total.ndim == 1:
             total = total.reshape(-1, *(1 for _ in self.axes)).expand(-1, *self.axes)
-        joint = total.unflatten(0, (frame.rows, count))
+        joint = arrays.unflatten(total, 0, (frame.rows, count))
         if log_weights is not None:
-            weights = _as_rows(log_weights, has_rows, frame.rows).unflatten(0, (frame.rows, count))
+            weights = arrays.unflatten(_as_rows(log_weights, has_rows, frame.rows), 0, (frame.rows, count))
             joint = joint + weights.reshape(*weights.shape, *(1,) * (joint.ndim - weights.ndim))
         for site in self.observed():
             given = frame.supplied(site.name)

@@ -72,7 +72,7 @@ class Naming:
         kinds = {"data": [item.name for item in program.data if item.name not in self.sites]}
         for step in all_steps(program.steps):
             if (word := _WORDS.get(type(step))) is not None:
-                kinds.setdefault(word, []).append(step.site.name)  # pyright: ignore[reportAttributeAccessIssue]
+                kinds.setdefault(word, []).append(step.site.name)  # pyright: ignore
         head = f"program {self.name} : {program.declared_domain.written} -> {program.declared_codomain.written}"
         more = f", {parameters:,} parameters" if parameters else ""
         lines = [f"    {word:<11} {_few(names)}" for word, names in kinds.items() if names]

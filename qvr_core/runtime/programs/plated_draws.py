@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from qvr_core.arrays.engine import Tensor, is_tensor
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.programs.frame import as_tensor
-from qvr_core.runtime.values.arrow import Value
+from qvr_core.runtime.values.arrow import Value, is_product
 from qvr_core.runtime.values.cells import Cell, as_argument, as_one
 from qvr_core.runtime.values.layout import Where, blocks, from_parts, parts, prepare
 from qvr_core.semantics.types.spaces import Real, Space
@@ -24,7 +24,7 @@ def argument_along(cells: Sequence[Cell], own: Sequence[int], domain: Space, row
     values = [as_one(cell) for cell in cells]
     flat = [Cell(_spread(cell, rank, rows, plate), True) for cell, rank in zip(values, own, strict=True)]
     made = as_argument(flat, domain, rows * math.prod(plate))
-    return from_parts([part.unflatten(0, (rows, *plate)) for part in parts(made)])
+    return from_parts([arrays.unflatten(part, 0, (rows, *plate)) for part in parts(made)])
 
 
 def _spread(cell: Cell, own: int, rows: int, plate: Plate) -> Tensor:
@@ -50,11 +50,11 @@ def repeated_along(x: Value, plate: Plate) -> Value:
 def given_along(codomain: Space, cell: Cell, rows: int, plate: Plate, where: Where) -> Value:
     """A value from outside, (B, *plate, …) or without rows, checked and brought into the arrow's normal form."""
     value = cell.value
-    if isinstance(value, tuple):
+    if is_product(value):
         return from_parts([_checked(part, rows, plate, where) for part in value])
     wide = _checked(value if cell.rows else _with_rows(as_tensor(value), codomain, rows, plate), rows, plate, where)
     made = prepare(codomain, wide.flatten(0, len(plate)), where)
-    return from_parts([part.unflatten(0, (rows, *plate)) for part in parts(made)])
+    return from_parts([arrays.unflatten(part, 0, (rows, *plate)) for part in parts(made)])
 
 
 def _with_rows(value: Tensor, codomain: Space, rows: int, plate: Plate) -> Tensor:

@@ -58,7 +58,7 @@ class Algebra:
         rows = max(1, MOST_NUMBERS // max(1, right.numel()))
         # the contracted axis last, as `join` wants it
         columns = right.mT.unsqueeze(0)
-        pieces = [self.join(self.times(piece.unsqueeze(1), columns)) for piece in left.split(rows)]
+        pieces = [self.join(self.times(piece.unsqueeze(1), columns)) for piece in arrays.split(left, rows)]
         return pieces[0] if len(pieces) == 1 else arrays.cat(pieces)
 
     def identity(self, size: int, like: Tensor | None = None) -> Tensor:

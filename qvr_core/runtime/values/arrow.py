@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from typing_extensions import TypeIs
+
 from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.runtime.values.errors import MissingInnovations
@@ -22,6 +24,11 @@ from qvr_core.semantics.types.spaces import Named
 Value = Tensor | tuple[Tensor, ...]
 Noise = Mapping[str, Tensor]
 """Noise by draw: the path of the draw inside the arrow -> tensor with the row axis first."""
+
+
+def is_product(value: object) -> TypeIs[tuple[Tensor, ...]]:
+    """Whether a value is of a mixed product, and not one tensor."""
+    return isinstance(value, tuple)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
-from qvr_core.runtime.values.arrow import Value
+from qvr_core.runtime.values.arrow import Value, is_product
 from qvr_core.runtime.values.layout import factors, join, width
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.spaces import Finite, Seq, Space, Unknown
@@ -47,7 +47,7 @@ def lead(tensor: Tensor, rank: int) -> Tensor:
 
 def as_one(cell: Cell) -> Cell:
     """A product of reals as one tensor; anything else as it is."""
-    if isinstance(cell.value, tuple):
+    if is_product(cell.value):
         return Cell(arrays.cat([part if part.ndim > 1 else part[:, None] for part in cell.value], -1), cell.rows)
     return cell
 
@@ -61,7 +61,7 @@ def repeat_rows(cell: Cell, times: int) -> Cell:
     """Every row `times` times in a row (row r becomes rows r·times … r·times + times − 1)."""
     if not cell.rows or times == 1:
         return cell
-    if isinstance(cell.value, tuple):
+    if is_product(cell.value):
         return Cell(tuple(part.repeat_interleave(times, 0) for part in cell.value), True)
     return Cell(cell.value.repeat_interleave(times, 0), True)
 
@@ -75,7 +75,7 @@ def as_argument(cells: Sequence[Cell], domain: Space, rows: int) -> Value:
     spaces = factors(domain)
     matched = spaces if len(spaces) == len(cells) else (None,) * len(cells)
     for cell, space in zip(cells, matched, strict=True):
-        if isinstance(cell.value, tuple):
+        if is_product(cell.value):
             values.append(cell.value)
         else:
             values.append(_column(with_rows(cell, rows), space))

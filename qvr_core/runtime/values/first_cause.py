@@ -81,6 +81,11 @@ def _where(result: Cell, wrong: Tensor) -> str:
     return f" in {count} of {len(rows)} rows{first}"
 
 
+def first_true(mask: Tensor) -> list[int]:
+    """Where the first true entry of a mask stands; there is one."""
+    return [int(place) for place in mask.nonzero()[0]]
+
+
 def row_words(place: int) -> str:
     """The row at a place counted from 0, as tables and their messages count."""
     return f"row {place + 1}, counted from 1"

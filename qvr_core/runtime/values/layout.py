@@ -11,6 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
+
+from typing_extensions import TypeIs
 
 from qvr_core.arrays.engine import Tensor, arrays, broadcasting, is_tensor
 from qvr_core.runtime.values.arrow import Value
@@ -173,6 +176,11 @@ def dummy(space: Space, lead: tuple[int, ...], like: Tensor | None = None) -> Va
 # ---------------------------------------------------------------- values from outside
 
 
+def is_listing(value: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
+    """Whether a value from outside is several, one after the other."""
+    return isinstance(value, list | tuple)
+
+
 def prepare(space: Space, value: object, where: Where) -> Value:
     """Bring a value from outside into normal form, checking rank, dtype, width and range.
 
@@ -181,8 +189,8 @@ def prepare(space: Space, value: object, where: Where) -> Value:
     """
     flat = factors(space)
     if isinstance(value, Mapping):
-        value = _by_name(space, value, where)
-    if isinstance(value, tuple | list):
+        value = _by_name(space, value, where)  # pyright: ignore[reportUnknownArgumentType]
+    if is_listing(value):
         if len(value) != len(flat):
             top = space.factors if isinstance(space, Product) else (space,)
             if len(value) == len(top):

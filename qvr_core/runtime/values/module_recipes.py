@@ -6,7 +6,7 @@ what it was made from, with its parameters: `pickle`, `torch.save` and `copy.dee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -29,7 +29,7 @@ class Remade(nn.Module):
             return super().__reduce_ex__(protocol)
         plain = {name: getattr(self, name) for name in self.noted}
         # each layer by itself: dropout and batch norm train only where SVI says so
-        training = {name: module.training for name, module in self.named_modules()}
+        training = {name: module.training for name, module in _layers(self)}
         return remade, (self.recipe, tensors_of(self), training, plain)
 
     def __copy__(self) -> Self:
@@ -37,6 +37,10 @@ class Remade(nn.Module):
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         return made
+
+
+def _layers(module: nn.Module) -> Iterable[tuple[str, nn.Module]]:
+    return module.named_modules()  # pyright: ignore[reportUnknownVariableType]
 
 
 def remade(
@@ -53,7 +57,7 @@ def remade(
         take(tensor, tensors[name])
     for name, value in plain.items():
         setattr(made, name, value)
-    for name, module in made.named_modules():
+    for name, module in _layers(made):
         module.training = training.get(name, module.training)
     return made
 

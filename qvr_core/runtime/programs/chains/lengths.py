@@ -10,6 +10,7 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.values.first_cause import first_true
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.semantics.programs.chains.ragged_reads import lengths_text
@@ -100,7 +101,7 @@ class Lengths:
         wrong = (value < 0) | (value > most)
         if not bool(wrong.any()):
             return
-        place = wrong.nonzero()[0].tolist()
+        place = first_true(wrong)
         raise self.where.misfit(f"lengths from 0 to {most}", f"{int(value[tuple(place)])} in {self.cell(place)}")
 
     def cell(self, place: Sequence[int], name: str = "") -> str:

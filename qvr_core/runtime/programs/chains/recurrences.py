@@ -95,7 +95,7 @@ class Recorded(Growing):
 
     def window(self, first: Any, count: int) -> Any:
         """The element of this turn, or of one before."""
-        back = self.start - first.first
+        back: int = self.start - first.first
         if not back:
             return self.now
         while len(self.back) < back:

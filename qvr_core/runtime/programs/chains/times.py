@@ -8,6 +8,7 @@ from qvr_core.arrays.engine import Tensor
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.expression_text import text
+from qvr_core.runtime.values.first_cause import first_true
 from qvr_core.runtime.values.indices import recording
 from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, Solve
 from qvr_core.semantics.types.walk import operands, walk
@@ -27,14 +28,14 @@ class Times:
             return
         later = at[..., 1:] < at[..., :-1]
         if bool(later.any()):
-            *lead, place = later.nonzero()[0].tolist()
+            *lead, place = first_true(later)
             here, before = (at[(*lead, time)].item() for time in (place + 1, place))
             own, other = self._cell(at, [*lead, place + 1]), self._cell(at, [*lead, place])
             raise _wrong(frame, f"{own} is {here:g}, and {other} before it {before:g}")
         if self.start <= frame.declared.keys():
             early = at[..., :1] < start
             if bool(early.any()):
-                place = early.nonzero()[0].tolist()
+                place = first_true(early)
                 first = at[..., :1].expand(early.shape)[tuple(place)].item()
                 begun = start.expand(early.shape)[tuple(place)].item()
                 raise _wrong(frame, f"{self._cell(at, place)} is {first:g}, before the start {begun:g}")

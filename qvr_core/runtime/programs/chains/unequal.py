@@ -20,6 +20,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.site_shapes import entries_of
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
+from qvr_core.runtime.values.first_cause import first_true
 from qvr_core.runtime.values.indices import recording
 from qvr_core.semantics.types.model.steps import Site
 
@@ -75,7 +76,7 @@ class UnequalSite(FamilySite):
     def _check_whole(self, value: Tensor, existing: Existing, lead: int) -> None:
         gone = arrays.isnan(value) & existing.beside(value, lead)
         if bool(gone.any()):
-            place = gone.nonzero()[0].tolist()[lead : lead + len(self.lengths.sizes)]
+            place = first_true(gone)[lead : lead + len(self.lengths.sizes)]
             found = f"none for {self.lengths.cell(place, self.name)}: give it, or end the sequence before it"
             raise self.where.misfit(f"a value for each element up to `{self.lengths.written}`", found)
 

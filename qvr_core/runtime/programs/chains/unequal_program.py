@@ -13,6 +13,7 @@ from qvr_core.runtime.programs.chains.unequal import UnequalSite
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
+from qvr_core.runtime.values.first_cause import first_true
 from qvr_core.runtime.values.indices import in_transform, recording
 from qvr_core.runtime.values.layout import Where
 from qvr_core.semantics.arithmetic.broadcasting import axes
@@ -81,7 +82,7 @@ class UnequalNames:
         if value.is_floating_point() and not recording():
             gone = value.isnan() & existing.beside(value, int(cell.rows))
             if bool(gone.any()):
-                place = gone.nonzero()[0].tolist()[int(cell.rows) :][: len(item.over)]
+                place = first_true(gone)[int(cell.rows) :][: len(item.over)]
                 found = f"none for {self.lengths[item.name].cell(place, item.name)}"
                 wanted = f"a value for each element up to `{item.lengths}`"
                 raise self.lengths[item.name].where.misfit(wanted, f"{found}: give it, or end the sequence before it")
@@ -115,7 +116,7 @@ class UnequalNames:
             own = self._exist(place.reader, frame).there[..., place.start or 0]
             found = (found != 0) | ~own.reshape(*own.shape, *(1,) * (found.ndim - own.ndim))
         if not bool(found.all()):
-            at = (found == 0).nonzero()[0].tolist()[: found.ndim - place.behind]
+            at = first_true(found == 0)[: found.ndim - place.behind]
             where = f", for its element {at}," if at else ""
             message = (
                 f"`{self.program.name}`: `{place.reader}` reads an element of `{place.name}`{where} that does not "

@@ -194,8 +194,8 @@ class _Compiled:
         ok, _ = self._inside(drawn, parameters)
         if ok is None or bool(ok.all()):
             return
-        found = drawn[~ok].flatten()[: (self.facts.event and drawn.shape[-1]) or 1].tolist()
-        what = ", ".join(f"{one:g}" for one in found)
+        found = drawn[~ok].flatten()[: (self.facts.event and drawn.shape[-1]) or 1]
+        what = ", ".join(f"{float(one):g}" for one in found)
         raise InputProblem(f"`draw` of `{self.facts.name}` gives {what}, which is no `{self.declared.space.written}`")
 
     def event(self, parameters: Params, event: Shape | None) -> Shape | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal
 
-from qvr_core.arrays.engine import Tensor, nn
+from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.arrows.kernel import KernelArrow
 from qvr_core.runtime.arrows.lifting import LiftArrow
 from qvr_core.runtime.arrows.summation import stages_of
@@ -56,14 +56,16 @@ class Heads(Naming):
         *before, last = stages_of(found.module.body[0] if isinstance(found.module, LiftArrow) else found.module)
         if not isinstance(last, KernelArrow) or last.tabular:
             raise self._no_head(found.name, "is not drawn from a kernel to numbers: `logits(x)` has its probabilities")
-        lead = tuple(parts(argument)[0].shape[: found.module.depth]) if isinstance(found.module, LiftArrow) else None
-        value = argument if lead is None else found.module._rows(argument)  # pyright: ignore
+        lead, value = None, argument
+        if isinstance(found.module, LiftArrow):
+            lead = tuple(parts(argument)[0].shape[: found.module.depth])
+            value = found.module._rows(argument)  # pyright: ignore[reportPrivateUsage]
         for stage in before:
             value = stage(value)
         expected = last.head.mean(last.params(value))
         if expected is None:
             raise self._no_head(found.name, f"is drawn from {last.head.family.name}, whose mean has no closed form")
-        return expected if lead is None else expected.unflatten(0, lead)
+        return expected if lead is None else arrays.unflatten(expected, 0, lead)
 
     def as_module(self, what: What = "logits", *, site: str = "") -> nn.Module:
         """`logits` or `mean` as a module of its own, for `torch.export` and ONNX: its `forward(x)` takes the input,

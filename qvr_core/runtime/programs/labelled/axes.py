@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from qvr_core.semantics.arithmetic.broadcasting import axes
 from qvr_core.semantics.language.declared_families import facts_of_draw
@@ -140,8 +141,8 @@ def _lets(program: Program, labels: Mapping[str, tuple[str, ...]]) -> Iterator[t
 
 def labels_of(program: Program) -> dict[str, tuple[str, ...]]:
     """The labels of every set that a step or data of the program run over, by its name."""
-    sites = [step.site for step in all_steps(program.steps) if hasattr(step, "site")]  # pyright: ignore
-    named = [one for site in sites for one in (site.ascribed, site.iid_over, site.over) if one is not None]
+    sites: list[Any] = [step.site for step in all_steps(program.steps) if hasattr(step, "site")]  # pyright: ignore
+    named: list[Any] = [one for site in sites for one in (site.ascribed, site.iid_over, site.over) if one is not None]
     spaces = [space for one in named for space in factors_of(one.space)]
     spaces += [space for item in program.data for space in (*item.over, item.type.space)]
     spaces += [

@@ -44,7 +44,7 @@ class Taking(nn.Module):
         if given is None:
             return {}
         if not is_table(given) and not any(library(value) for value in given.values()):
-            return given if isinstance(given, dict) else dict(given)
+            return dict(given)
         alignment = Alignment(self.name, frozenset(self._sets))
         if not is_table(given):
             return {name: self._one(name, value, alignment) for name, value in given.items()}

@@ -200,7 +200,7 @@ class SummedCells:
 
     def _by_cell(self, terms: Terms, axes: Sequence[int], gaps: Gaps, inner: Frame, count: int) -> Tensor:
         """Terms (B · K, …) as (B, K, *axes, R)."""
-        value = terms.by_row(inner.rows).unflatten(0, (-1, count))
+        value = arrays.unflatten(terms.by_row(inner.rows), 0, (-1, count))
         others = [at for at in range(value.ndim - 2) if at not in axes]
         own = tuple(value.shape[2 + at] for at in axes if at < value.ndim - 2)
         if own != tuple(gaps.cells.shape):
