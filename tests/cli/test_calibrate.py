@@ -65,6 +65,7 @@ def test_uniform_ranks_pass_as_often_as_was_asked() -> None:
     assert distance(generator.integers(0, 40, 100), 63) > limit
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("count", [50, 200])
 def test_a10_an_error_of_the_size_that_is_said_is_seen_four_times_in_five(count: int) -> None:
     limit = envelope(count, 63, 0.005)
@@ -82,6 +83,7 @@ def test_a10_an_error_of_the_size_that_is_said_is_seen_four_times_in_five(count:
     assert seen(4 * count, 63, limit).shift < 0.7 * found.shift
 
 
+@pytest.mark.statistical
 def test_a_right_program_is_calibrated_and_a_wrong_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.qvr").write_text(NORMAL.replace("FinSet 10", "FinSet 2"))

@@ -76,6 +76,7 @@ def fitted(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir
     return RunDirectory(next(Path(".qvr/runs").resolve().iterdir()))
 
 
+@pytest.mark.statistical
 def test_replicates_are_those_of_this_machine(
     cluster: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +95,7 @@ def test_replicates_are_those_of_this_machine(
     assert "--cluster none" in refused.output
 
 
+@pytest.mark.statistical
 def test_refits_are_those_of_this_machine(cluster: Started, fitted: RunDirectory) -> None:
     # folds that nothing in the data says are in the next test
     for asked in (("cv", "last", "--by", "group"), ("loo", "last", "--exact")):
@@ -114,6 +116,7 @@ def at_refit(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], obj
     monkeypatch.setattr(refits.Refits, "write", counted)
 
 
+@pytest.mark.statistical
 def test_what_is_lost_changes_no_refit(fitted: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = told("cv", "last", "--folds", "6")
     with started(tmp_path, 2, NO_NANNY) as own, monkeypatch.context() as patched:

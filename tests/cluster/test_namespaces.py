@@ -88,6 +88,7 @@ def test_chains_on_two_machines(machines: tuple[Machine, Machine], tmp_path: Pat
     assert cluster.address == f"tcp://{HERE}:{cluster.address.rpartition(':')[2]}"
 
 
+@pytest.mark.statistical
 def test_chains_of_a_scheduler_that_is_lost_go_on_with_that_of_another_machine(
     machines: tuple[Machine, Machine], tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def equal_to_plain(folder: Path) -> None:
     assert here == there and len(RunStore(folder).names()) == 2
 
 
+@pytest.mark.statistical
 def test_the_cores_of_one_machine(folder: Path) -> None:
     (block,) = blocks("The cores of one machine")
     run, refits = block.splitlines()
@@ -92,6 +93,7 @@ def test_the_cores_of_one_machine(folder: Path) -> None:
     shell(refits.replace("--by county", "--folds 2"), folder)  # not one for each of the counties
 
 
+@pytest.mark.statistical
 def test_machines_that_one_can_log_in_to(folder: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -120,6 +122,7 @@ for job; do kill -9 -- "-$job"; echo "$job" >> "{folder}/cancelled"; done
 """
 
 
+@pytest.mark.statistical
 def test_slurm(folder: Path) -> None:
     """Where there is no SLURM, its two commands are ours: a job is a process of this machine."""
     settings, run = blocks("SLURM")
@@ -137,6 +140,7 @@ def test_slurm(folder: Path) -> None:
     equal_to_plain(folder)
 
 
+@pytest.mark.statistical
 def test_a_fit_shared_by_processes(folder: Path) -> None:
     (folder / "model.qvr").write_text(MODEL)
     (folder / "book.txt").write_text("the quick brown fox jumps over the lazy dog; " * 400)

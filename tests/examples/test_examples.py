@@ -15,6 +15,9 @@ from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("?*.qvr"))
+LONG = pytest.mark.statistical
+RUNS = [pytest.param(path, marks=LONG) if path.stem == "soil_carbon" else path for path in PROGRAMS]
+"""Its four stiff pools take as long as ten other examples."""
 BROKEN = sorted((ROOT / "examples" / "broken").glob("?*.qvr"))
 MISTAKES = {"wrong_argument_count": 2, "two_mistakes_and_a_broken_line": 3}
 """Errors of the broken examples that have more than one."""
@@ -72,7 +75,7 @@ def test_no_wire_of_a_sound_example_is_marked() -> None:
             assert marked == [], (path.stem, drawn)
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=name)
+@pytest.mark.parametrize("path", RUNS, ids=name)
 def test_an_example_runs(path: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("analyses", "*.svg"))
     shutil.copy(ROOT / "qvr.toml", tmp_path)

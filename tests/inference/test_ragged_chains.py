@@ -355,6 +355,7 @@ def test_every_report_ends_with_the_chain() -> None:
     assert tree["log_likelihood"]["y"].shape[-1] == 6
 
 
+@pytest.mark.statistical
 def test_a_guide_fits_the_posterior_of_what_exists() -> None:
     body = """
     sample h[g : Subject, t : Time] <- Normal(0.0, 1.0) [lengths=n]

@@ -60,6 +60,7 @@ SEEDS = [
 ] + [pytest.param(shown, 2, 2, id=f"{shown.name}-few") for shown in WALKTHROUGHS if shown.name in LONG]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("shown", "seeds", "least"), SEEDS)
 def test_losses_fall_from_nearly_every_seed(shown: Walkthrough, tmp_path: Path, seeds: int, least: int) -> None:
     fell = 0
@@ -77,6 +78,7 @@ def test_losses_fall_from_nearly_every_seed(shown: Walkthrough, tmp_path: Path, 
     assert fell >= least
 
 
+@pytest.mark.statistical
 @EACH
 def test_nuts_snippet(shown: Walkthrough, tmp_path: Path) -> None:
     space = run(shown.nuts, shown.source, tmp_path)

@@ -66,6 +66,7 @@ def test_an_approximation_keeps_the_last_secant_and_its_draws_have_the_density_t
     np.testing.assert_allclose(log_q, multivariate_normal(last.mean, covariance(last)).logpdf(drawn), rtol=1e-8)
 
 
+@pytest.mark.statistical
 def test_resampled_draws_have_the_spread_of_the_posterior() -> None:
     density, _, precision = quadratic(6)
     seeds = range(300)

@@ -111,6 +111,7 @@ def test_an_epoch_has_each_row_once_and_reads_each_block_once() -> None:
     assert plain.rows_of(2).tolist() == list(range(18, 27))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("guide", ["normal", "laplace"])
 def test_a_fit_ends_with_the_posterior_of_all_rows(tmp_path: Path, guide: str, small: None) -> None:
     table = written(tmp_path / "d", 640, 3)
