@@ -35,6 +35,7 @@ class QvrLexer(RegexLexer):
     tokens: ClassVar[dict[str, Any]] = {
         "root": [
             (r"^([ \t]*)(#!.*)", bygroups(Whitespace, Comment.Special)),
+            (r"^(data type)\b", bygroups(Keyword.Declaration)),
             # words that are names elsewhere: only where a line begins with them and a name or a text follows
             (
                 rf'^([ \t]*)({_OPENING})\b(?=[ \t]+["A-Za-z_]|[ \t]*:?[ \t]*$)',

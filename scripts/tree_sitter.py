@@ -48,6 +48,7 @@ TOKENS = {
     "DRAW_EXPR": 'alias($._expression_arrow, "<-")',
     "OPTIONS": 'alias($._options_bracket, "[")',
     "NAT": "$.name",
+    "DATA_TYPE": 'seq("data", "type")',
     "ATTRIBUTES": 'alias($._attributes_bracket, "#[")',
 }
 """What `lexer.py` makes of a text; the other terminals are their own text."""

@@ -48,6 +48,7 @@ ROOMS = {
         "algebras",
         "deductions",
         "programs",
+        "terms",
         "file",
         "modules",
     ),

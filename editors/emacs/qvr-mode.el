@@ -39,8 +39,8 @@
 (defconst qvr--keywords
   '(
 ;; words: keywords
-"object" "morphism" "let" "define" "program" "export" "composition" "deduction" "sample" "observe"
-"marginalize" "score" "return"
+"object" "morphism" "let" "define" "program" "export" "composition" "deduction" "data type" "sample"
+"observe" "marginalize" "score" "return"
 ;; end
     ))
 

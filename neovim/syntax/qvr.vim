@@ -17,7 +17,7 @@ syntax match qvrStep "^\s\+from\ze\s\+[[:alnum:]_(.-]"
 
 " The words of the language (python -m scripts.vocabulary).
 syntax match qvrStep "^\s*\%(sample\|observe\|marginalize\|let\|score\|return\)\>"
-syntax match qvrStatement "^\%(object\|morphism\|let\|define\|program\|export\|composition\|deduction\)\>"
+syntax match qvrStatement "^\%(object\|morphism\|let\|define\|program\|export\|composition\|deduction\|data type\)\>"
 syntax match qvrStep "^\s*\%(data\|param\|predict\)\ze\s\+\h"
 syntax match qvrStatement "^\%(def\|family\|transformation\|import\|from\)\ze\s\+\h"
 syntax match qvrStep "^\s\+\%(atoms\|binders\|rule\|lexicon\)\>"

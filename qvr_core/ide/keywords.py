@@ -89,6 +89,11 @@ KEYWORDS = {
             "that composition commutes with it.",
             "transformation support : counting => boolean as homomorphism\n    map(x) = x > 0",
         ),
+        Keyword(
+            "data type",
+            "Finite trees: each constructor says what stands below a node.",
+            "data type Formula = atom(Name) | not(Formula) | and(Formula, Formula)",
+        ),
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),
         Keyword("param", "Numbers that a guide learns, from where they start.", "param m : Code [init=0.0]"),

@@ -46,6 +46,7 @@ from qvr_core.syntax.tree.arrows import (
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     CompositionRule,
+    DataTypeDecl,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -173,6 +174,12 @@ def _node(node: Any) -> Found:
             yield from (at(side, "composition") for side in (source, target))
             if kind is not None:
                 yield at(kind, "word", "transformation")
+        case DataTypeDecl(name=name, constructors=constructors):
+            yield at(name, "declare")
+            for one in constructors:
+                yield at(one.name, "constructor", name.text)
+                for argument in one.arguments:
+                    yield from _object(argument)
         case ImportDecl():
             yield from import_names(node)
         case DeductionHeader(name=name, domain=domain, codomain=codomain, options=options):

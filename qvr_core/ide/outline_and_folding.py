@@ -35,7 +35,8 @@ def statement_symbols(snapshot: Snapshot, statement: Statement) -> Iterator[Docu
     if kind is None:
         return
     whole = statement_range(snapshot, statement)
-    children = tuple(child for placed in header.children for child in _items(snapshot, placed))
+    inside = (header,) if kind == "data type" else header.children
+    children = tuple(child for placed in inside for child in _items(snapshot, placed))
     for occurrence in names_of(header.unit):
         if occurrence.part == "declare":
             place = snapshot.range(Origin(header.uid, occurrence.span))
@@ -57,7 +58,7 @@ def _items(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[DocumentSymbol]:
 def _item_kind(occurrence: Occurrence) -> str:
     if occurrence.part == "bind":
         return binding_kind(occurrence)
-    return occurrence.part if occurrence.part in ("rule", "operation") else ""
+    return occurrence.part if occurrence.part in ("rule", "operation", "constructor") else ""
 
 
 def declaration_detail(snapshot: Snapshot, name: str) -> str:

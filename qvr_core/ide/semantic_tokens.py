@@ -34,6 +34,8 @@ TOKEN_TYPES = {
     "function": "function",
     "distribution": "class",
     "transformation": "function",
+    "data type": "type",
+    "constructor": "enumMember",
     "family": "class",
     "builtin": "function",
     "form": "function",

@@ -42,12 +42,26 @@ KINDS = {
     "def": "function",
     "family": "distribution",
     "transformation": "transformation",
+    "data type": "data type",
 }
 GLOBAL_KINDS = frozenset(KINDS.values())
 
 # What of these a user may rename.
 RENAMABLE = GLOBAL_KINDS | {
-    *("input", "template", "site", "binding", "local", "data", "size", "atom", "rule", "label", "prefix"),
+    *(
+        "input",
+        "template",
+        "site",
+        "binding",
+        "local",
+        "data",
+        "size",
+        "atom",
+        "rule",
+        "label",
+        "prefix",
+        "constructor",
+    ),
 }
 
 
@@ -58,7 +72,7 @@ class Symbol:
     kind: one of `GLOBAL_KINDS`; 'input' (also the parameter of a function), 'template' (typed parameter), 'site',
     'binding' (of a let step), 'data' that is declared, all with the uid of their program in `owner`; 'local' (the name
     of a lambda, a factor or an index), 'atom', 'rule', 'label' (an element, of the set `of`, or the name of a factor)
-    and 'operation', with the uid that they belong to; other
+    and 'operation', with the uid that they belong to; 'constructor' of the data type `of`; other
     'data', 'size' of the whole file; 'prefix' and 'path' of an import; and what belongs to the language: 'family',
     'builtin', 'combinator', 'option', 'keyword', 'word', 'attribute', 'space', 'kind'; else 'unknown'.
 
@@ -190,6 +204,8 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
             return Symbol(occurrence.part, name, statement.uid)
         case "label":
             return _label(statement, placed, name)
+        case "constructor":
+            return Symbol("constructor", name, -1, occurrence.of)
         case "operation":
             return Symbol("operation", name, statement.uid)
         case "keyword" if (parameter := _parameter(snapshot, occurrence)) is not None:
@@ -392,7 +408,17 @@ def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
 
 def writes(occurrence: Occurrence) -> bool:
     """Whether the name is declared or bound at this place."""
-    return occurrence.part in ("declare", "bind", "parameter", "local-bind", "atom", "rule", "operation", "prefix-bind")
+    return occurrence.part in (
+        "declare",
+        "bind",
+        "parameter",
+        "local-bind",
+        "atom",
+        "rule",
+        "operation",
+        "prefix-bind",
+        "constructor",
+    )
 
 
 def place_of(snapshot: Snapshot, found: Found) -> Range:

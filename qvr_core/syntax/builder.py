@@ -28,6 +28,8 @@ from qvr_core.syntax.tree.arithmetic import Literal, Unary, Variable
 from qvr_core.syntax.tree.arrows import ArrowArg, ArrowCall, ArrowRef, ComposeExpr, ParenArrow, PostfixExpr, TensorExpr
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
+    Constructor,
+    DataTypeDecl,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -158,6 +160,16 @@ def family_header(children: list[Any], start: int, end: int) -> FamilyHeader:
 def transformation_header(children: list[Any], start: int, end: int) -> TransformationHeader:
     target, source, codomain, *rest = children
     return TransformationHeader(name(target), name(source), name(codomain), one(rest, Name), Span(start, end))
+
+
+def data_type_decl(children: list[Any], start: int, end: int) -> DataTypeDecl:
+    _, target, *constructors = children
+    return DataTypeDecl(name(target), tuple(constructors), Span(start, end))
+
+
+def constructor(children: list[Any], start: int, end: int) -> Constructor:
+    given: Arguments | None = one(children, Arguments)
+    return Constructor(name(children[0]), () if given is None else given.items, Span(start, end))
 
 
 def function_parameter(children: list[Any], start: int, end: int) -> FunctionParameter:
@@ -353,6 +365,7 @@ ACTIONS: dict[str, Action] = {
     for function in (
         *(object_decl, morphism_decl, let_decl, export_decl, program_header, composition_header, deduction_header),
         *(def_decl, def_header, family_header, transformation_header, import_decl, import_from, import_item),
+        *(data_type_decl, constructor),
         *(trailing_colon, parameter, default, plain_kind, mor_kind, names),
         *(
             coproduct,
@@ -373,6 +386,6 @@ ACTIONS: dict[str, Action] = {
     )
 } | {
     **dict.fromkeys(("parameters", "def_parameters", "family_parameters"), arguments),
-    **dict.fromkeys(("arrow_args", "arith_args", "return_tuple", "term_args"), arguments),
+    **dict.fromkeys(("arrow_args", "arith_args", "return_tuple", "term_args", "constructor_args"), arguments),
     **dict.fromkeys(("def_parameter", "family_parameter"), function_parameter),
 }

@@ -15,10 +15,12 @@ TAB_WIDTH = 4
 
 STATEMENT_WORDS = (
     *("object", "morphism", "let", "define", "program", "export", "composition", "deduction"),
-    *("def", "family", "transformation", "import", "from"),
+    *("def", "family", "transformation", "data type", "import", "from"),
 )
 STEP_WORDS = ("data", "param", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
+# Opens a data type; with `:` or `,` behind it, `type` is what a line of a program calls its data.
+_DATA_TYPE = re.compile(r"data[ \t]+type(?!\w)(?![ \t]*[,:])")
 # Kinds of blocks that are made of rules, `name(…) = …`.
 RULES = ("composition", "family")
 
@@ -26,9 +28,9 @@ _INDENT = re.compile("\ufeff?[ \t\f\v\u00a0]*")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PIECES = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*')|(\#\[)|(\#)|([(\[{])|([)\]}])""")
 # An operator after or before which a newline does not end a statement, and what asks for more only by indentation.
-_TRAILS = re.compile(r"(?:>>|\|-|⊢|[@+\-*/~=<>^])$|(?:<-|->)$")
+_TRAILS = re.compile(r"(?:>>|\|-|⊢|[@+\-*/~=<>^|])$|(?:<-|->)$")
 _TRAILS_SOFTLY = re.compile(r"(?:[,:]|\bfactor\b.*\bin)$")
-_LEADS = re.compile(r">>|->|<-|\|-|⊢|[@+\-*/~=^<>]|!=|[)\]}]")
+_LEADS = re.compile(r">>|->|<-|⊢|[@+\-*/~=^<>|]|!=|[)\]}]")
 _LEADS_SOFTLY = re.compile(r"[\[.,:](?![0-9])")
 # Lines that no line with `from` goes on with: it gives the first elements of a step.
 NEVER_CHAINED = frozenset({*STATEMENT_WORDS, "data", "param", "score", "return"} - {"let"})
@@ -72,7 +74,7 @@ class LineShape(NamedTuple):
     end: int
     """Where the last token ends."""
     word: str
-    """The first word, '' where the line starts with something else."""
+    """The first word, '' where the line starts with something else; `data type` is one."""
     closes: int
     opens: int
     """Brackets closed that the line did not open, and brackets left open."""
@@ -91,6 +93,7 @@ def shape(line: str) -> LineShape:
     if not rest or rest[0] == "#":
         return LineShape(False, bool(rest), column, len(indent), "\t" in indent, column, "", 0, 0, 0, column)
     word = _WORD.match(rest)
+    first = "data type" if _DATA_TYPE.match(rest) else word[0] if word else ""
     end, closes, opens, attribute_opens = len(line), 0, 0, 0
     in_attribute = False
     for match in _PIECES.finditer(line, column):
@@ -120,7 +123,7 @@ def shape(line: str) -> LineShape:
     if not in_attribute:
         attribute_opens = opens
     return LineShape(
-        True, False, column, width, "\t" in indent, code_end, word[0] if word else "", closes, opens,
+        True, False, column, width, "\t" in indent, code_end, first, closes, opens,
         attribute_opens, attribute_end,
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ METHODS = frozenset({"dagger", "freeze", "trace", "marginalize", "change_base", 
 # Fixed terminals that are ordinary names unless the place makes them special.
 CONTEXTUAL = frozenset(
     {"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"}
-    | {"data", "predict", "param", "def", "family", "transformation", "for", "if", "import"}
+    | {"data", "predict", "param", "def", "family", "transformation", "type", "for", "if", "import"}
 )
 # Those that open a line of their kind, unless one of the signs follows that make them the name of something.
 OPENING: dict[str, dict[str, tuple[str, ...]]] = {
@@ -66,7 +66,7 @@ def _kinds() -> tuple[dict[str, str], dict[str, str]]:
     literals = grammar().literals
     words = {text: kind for text, kind in literals.items() if text.isalpha() and text not in CONTEXTUAL}
     words |= dict.fromkeys(SPACES, "SPACE") | {"_": "UNDERSCORE"}
-    operators = {text: kind for text, kind in literals.items() if not text.isalpha()}
+    operators = {text: kind for text, kind in literals.items() if not text[0].isalpha()}
     operators |= dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "COMPARISON") | {"⊢": "TURNSTILE"}
     return words, operators
 
@@ -142,6 +142,8 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
                 fix = (f"Replace it with `{meant}`", ((span, meant),))
                 problems.append(problem("invalid-character", f"`{found}` is written `{meant}`", span, fix))
                 tokens.append(Token(operators[meant], meant, position, end))
+            case "other" if found == "|" and start == "statement" and tokens and tokens[0].kind == "NAME":
+                tokens.append(Token(operators[found], found, position, end))
             case _:
                 shown = f"`{found}`" if found.isprintable() else " ".join([f"U+{ord(c):04X}" for c in found[:3]])
                 problems.append(problem("invalid-character", f"{shown} has no meaning here", Span(position, end)))
@@ -150,8 +152,17 @@ def tokenize(text: str, start: str) -> tuple[list[Token], list[SyntaxProblem]]:
     if deduction:
         _mark_deduction(tokens)
     else:
+        _join_data_type(tokens, start)
         _mark(tokens, start)
     return tokens, problems
+
+
+def _join_data_type(tokens: list[Token], start: str) -> None:
+    """Make one token of `data type`, which opens a statement; a line of a program may call its data `type`."""
+    if start != "statement" or [token.text for token in tokens[:2]] != ["data", "type"]:
+        return
+    if tokens[2].kind not in ("COLON", "COMMA"):
+        tokens[:2] = [Token("DATA_TYPE", "data type", tokens[0].start, tokens[1].end)]
 
 
 def _maps(tokens: list[Token], start: str, opener: str) -> bool:

@@ -39,6 +39,8 @@ from qvr_core.syntax.tree.arrows import (
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     CompositionRule,
+    Constructor,
+    DataTypeDecl,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -428,8 +430,15 @@ def _statement(node: Header | Parameter | FunctionParameter) -> Doc:
         case TransformationHeader(name, source, target, kind):
             claim = f" as {kind.text}" if kind is not None else ""
             return f"transformation {name.text} : {source.text} => {target.text}{claim}"
+        case DataTypeDecl(name, constructors):
+            first, *others = map(_constructor, constructors)
+            return [f"data type {name.text} = ", chain(first, [("|", other) for other in others])]
         case DeductionHeader(name, domain, codomain, options):
             return [f"deduction {name.text} : ", *_typed(domain, codomain), *_options(options)]
+
+
+def _constructor(node: Constructor) -> Doc:
+    return [node.name.text, bracketed("(", map(_object, node.arguments), ")")] if node.arguments else node.name.text
 
 
 def _default(value: Arith | None) -> list[Doc]:

@@ -22,6 +22,7 @@ from qvr_core.syntax.tree.arithmetic import FactorExpr
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     CompositionRule,
+    DataTypeDecl,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -199,6 +200,7 @@ def _declared(node: Any) -> tuple[Name, ...]:
             | DefHeader(name=name)
             | FamilyHeader(name=name)
             | TransformationHeader(name=name)
+            | DataTypeDecl(name=name)
             | ObserveStep(name=name)
             | PredictStep(name=name)
             | MarginalizeStep(name=name)

@@ -29,6 +29,8 @@ from qvr_core.syntax.tree.arrows import ArrowArg, ArrowCall, ArrowRef, ComposeEx
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     CompositionRule,
+    Constructor,
+    DataTypeDecl,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -182,6 +184,8 @@ _BELOW = dict(
         ),
         _of(CompositionHeader, lambda node: (node.name, *_some(node.kind))),
         _of(TransformationHeader, lambda node: (node.name, node.source, node.target, *_some(node.kind))),
+        _of(Constructor, lambda node: (node.name, *node.arguments)),
+        _of(DataTypeDecl, lambda node: (node.name, *node.constructors)),
         _of(DeductionHeader, lambda node: (node.name, node.domain, node.codomain, *_some(node.options))),
     )
 )

@@ -28,6 +28,8 @@ KINDS = {
     "function": 12,
     "distribution": 5,
     "transformation": 12,
+    "data type": 10,
+    "constructor": 22,
     "data": 8,
     "site": 13,
     "binding": 14,

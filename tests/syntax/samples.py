@@ -85,6 +85,8 @@ transformation positive : real => boolean as map  # what there is
     map(x) = x > 0
 let there = w.change_base(positive).curry_left >>
     data.change_base(log).curry_right
+data type Formula = atom(Item) | truth | not(Formula)
+    | and(Formula, Formula) | weighed(Real 2, {a, b}, Formula)  # trees
 """
 
 DEDUCTION = """\

@@ -8,7 +8,7 @@
 (float) @number.float
 
 [
-  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family" "transformation"
+  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family" "transformation" "type"
   "sample" "observe" "predict" "marginalize" "score" "data" "param" "factor" "in"
   "atoms" "binders" "rule" "lexicon"
 ] @keyword
@@ -42,6 +42,8 @@
 (family_header name: (name) @type.definition)
 (composition_header name: (name) @type.definition)
 (transformation_header name: (name) @function)
+(data_type_decl name: (name) @type.definition)
+(constructor . (name) @constructor)
 (deduction_header name: (name) @type.definition)
 (composition_rule name: (name) @function)
 (rule_item name: (name) @function)

@@ -146,6 +146,20 @@ static const Word *keyword(const Text *text, uint32_t i, uint32_t length) {
   return NULL;
 }
 
+static const Word *keyword_named(const char *word) {
+  for (unsigned k = 0; k < sizeof WORDS / sizeof *WORDS; k++)
+    if (strcmp(WORDS[k].text, word) == 0) return &WORDS[k];
+  return NULL;
+}
+
+/* `_DATA_TYPE` of layout.py. */
+static bool opens_data_type(const Text *text) {
+  if (!is_at(text, 0, "data")) return false;
+  uint32_t i = skip_blanks(text, 4);
+  if (i == 4 || !is_at(text, i, "type") || is_word(at(text, i + 4))) return false;
+  return !among(at(text, skip_blanks(text, i + 4)), ",:");
+}
+
 static bool one_of(const Text *text, uint32_t i, uint32_t length, const char *const *words) {
   for (; *words; words++)
     if (strlen(*words) == length && is_at(text, i, *words)) return true;
@@ -156,7 +170,7 @@ static bool one_of(const Text *text, uint32_t i, uint32_t length, const char *co
 static void note_end(const Text *text, Line *line, uint32_t end, int which) {
   while (end > 0 && is_space(text->text[end - 1])) end--;
   int32_t last = end ? text->text[end - 1] : 0;
-  line->trails[which] = among(last, "@+-*/~=<>^") || last == 0x22a2;
+  line->trails[which] = among(last, "@+-*/~=<>^|") || last == 0x22a2;
   line->comma[which] = last == ',';
   line->colon[which] = last == ':';
   if (line->colon[which]) {
@@ -184,7 +198,7 @@ static void note_shape(const Text *text, Line *line) {
   uint32_t length = 0;
   while (is_name(at(text, length)) && !(length == 0 && is_digit(text->text[0]))) length++;
   line->starts_with_word = length > 0;
-  line->word = keyword(text, 0, length);
+  line->word = opens_data_type(text) ? keyword_named("data type") : keyword(text, 0, length);
   memset(line->spelling, 0, sizeof line->spelling);
   for (uint32_t i = 0; length < SIMILAR && i < length; i++) line->spelling[i] = (char)text->text[i];
   uint32_t end = text->size, attribute_end = text->size;
@@ -308,7 +322,7 @@ static bool starts_something(const Text *text, const Line *line, uint8_t kind, b
 }
 
 static bool leads(const Text *text) {
-  return among(at(text, 0), "@+-*/~=^<>)]}") || at(text, 0) == 0x22a2 || is_at(text, 0, "|-") || is_at(text, 0, "!=");
+  return among(at(text, 0), "@+-*/~=^<>|)]}") || at(text, 0) == 0x22a2 || is_at(text, 0, "!=");
 }
 
 static bool trails_softly(const Line *before, const Word *word, uint8_t kind, int which) {

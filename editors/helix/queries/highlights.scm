@@ -8,7 +8,7 @@
 (float) @constant.numeric.float
 
 [
-  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family" "transformation"
+  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family" "transformation" "type"
   "sample" "observe" "predict" "marginalize" "score" "data" "param" "factor" "in"
   "atoms" "binders" "rule" "lexicon"
 ] @keyword
@@ -42,6 +42,8 @@
 (family_header name: (name) @type)
 (composition_header name: (name) @type)
 (transformation_header name: (name) @function)
+(data_type_decl name: (name) @type)
+(constructor . (name) @constructor)
 (deduction_header name: (name) @type)
 (composition_rule name: (name) @function)
 (rule_item name: (name) @function)

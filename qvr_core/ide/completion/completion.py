@@ -225,6 +225,11 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
                     yield replace(item, rank=BEST, order=-1)
                 elif item.label not in COMBINATORS or place.last is None or place.last.kind != "EXPORT":
                     yield item
+        case "data type":
+            if bracket is not None:
+                yield Completion(place.tokens[1].text, "enum", "a term of this type", rank=BEST)
+                yield from objects_offered(snapshot, place)
+                yield from spaces_offered()
         case "composition":
             yield from (Completion(name, "module", rank=GOOD) for name in BUILTIN_COMPOSITIONS)
         case "transformation" if _seen(place, "AS"):

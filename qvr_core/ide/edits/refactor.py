@@ -224,6 +224,7 @@ ORDER = {
     "export": 5,
     "composition": -1,
     "transformation": 3,
+    "data type": 1,
 }
 
 

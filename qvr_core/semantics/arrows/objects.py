@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from qvr_core.semantics.scope.bounds import MOST_ENTRIES, bounded, bounded_product
-from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, ObjectEntry, Scope
+from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, DataTypeEntry, ObjectEntry, Scope
 from qvr_core.semantics.types.codes import (
     EMPTY_SIZE,
     HUGE_SIZE,
     INVALID_OPTION,
     INVALID_SPACE,
     UNKNOWN_OPTION,
+    UNSUPPORTED,
     WRONG_KIND,
 )
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Place, Related
@@ -150,6 +151,9 @@ def _reference(name: Name, scope: Scope) -> Space:
         return entry.space.space
     if entry is None:
         scope.unknown(name, "object")
+    elif isinstance(entry, DataTypeEntry):
+        message = f"the terms of `{name.text}` cannot stand here: programs and arrows do not read them yet"
+        scope.report(UNSUPPORTED, message, name.span, (_declared(name.text),))
     elif not isinstance(entry, DamagedEntry):
         kind = entry.kind if isinstance(entry, ArrowEntry) else "declaration"
         related = () if name.text in scope.local else (_declared(name.text),)

@@ -24,6 +24,7 @@ from qvr_core.semantics.scope.scope import (
     ArrowEntry,
     CompositionEntry,
     DamagedEntry,
+    DataTypeEntry,
     DeductionEntry,
     DistributionEntry,
     Entry,
@@ -45,6 +46,7 @@ from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Latent, Sort
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import Export, LetArrow, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
+from qvr_core.semantics.types.model.terms import DataType
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
 from qvr_core.syntax.immutable import immutable
@@ -52,6 +54,7 @@ from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef, ParenArrow
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
+    DataTypeDecl,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -67,7 +70,7 @@ from qvr_core.syntax.tree.declarations import (
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.units import Statement
 
-Node = ObjectModel | Arrow | LetArrow | Program | Composition | Transformation | Deduction | Replicated
+Node = ObjectModel | Arrow | LetArrow | Program | Composition | Transformation | DataType | Deduction | Replicated
 
 
 @immutable
@@ -158,6 +161,12 @@ def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None)
             else:
                 entries[name.text] = TransformationEntry(name.text, transformation)
                 nodes[name.text] = transformation
+        case DataTypeDecl(name=name):
+            from qvr_core.semantics.terms.data_types import check_data_type
+
+            data_type = check_data_type(statement, scope)
+            entries[name.text] = DataTypeEntry(name.text, data_type)
+            nodes[name.text] = data_type
         case DeductionHeader(name=name):
             from qvr_core.semantics.deductions.deductions import check_deduction
 

@@ -13,6 +13,7 @@ from qvr_core.syntax.tree.arithmetic import ArithCall, Binder, Comprehension, Fa
 from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef
 from qvr_core.syntax.tree.declarations import (
     CompositionRule,
+    DataTypeDecl,
     DeductionHeader,
     FunctionParameter,
     Parameter,
@@ -180,6 +181,7 @@ def mentions(statement: Statement, name: str) -> Iterator[tuple[int, Span]]:
 def _walk(node: Any) -> UnitReferences:
     found: list[tuple[str, Span]] = []
     binds: set[str] = set()
+    own = node.name.text if isinstance(node, DataTypeDecl) else ""  # whose terms hold one another
     pending: list[Any] = [] if isinstance(node, _CLOSED) else [node]
     while pending:
         item = pending.pop()
@@ -195,7 +197,8 @@ def _walk(node: Any) -> UnitReferences:
         elif kind is not Option or item.key.text != "role":
             if (name := _NAMES.get(kind)) is not None:
                 named = name(item)
-                found.append((named.text, named.span))
+                if named.text != own:
+                    found.append((named.text, named.span))
             if (binder := _BINDERS.get(kind)) is not None:
                 binds.update(name.text for name in binder(item))
             if kind is TransformationHeader:

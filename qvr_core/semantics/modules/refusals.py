@@ -9,7 +9,7 @@ from qvr_core.semantics.modules.paths import shown
 from qvr_core.syntax.tree.declarations import TransformationHeader
 
 # Statements that compose no arrows.
-SCALAR = frozenset(("object", "def", "family", "transformation"))
+SCALAR = frozenset(("object", "def", "family", "transformation", "data type"))
 
 
 def refusal(module: Module, one: Declared, hidden: Sequence[str]) -> str | None:

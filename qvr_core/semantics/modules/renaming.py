@@ -10,6 +10,7 @@ from qvr_core.semantics.file.references import unit_references
 from qvr_core.syntax.tree.arithmetic import ArithCall, Comprehension, Field, MethodCall, Variable
 from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef, PostfixExpr
 from qvr_core.syntax.tree.declarations import (
+    DataTypeDecl,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -40,7 +41,7 @@ _NAMED: dict[type[Any], str] = {
 }
 _DECLARING = (
     *(ObjectDecl, MorphismDecl, LetDecl, ProgramHeader),
-    *(DefDecl, DefHeader, FamilyHeader, TransformationHeader, DeductionHeader),
+    *(DefDecl, DefHeader, FamilyHeader, TransformationHeader, DataTypeDecl, DeductionHeader),
 )
 
 

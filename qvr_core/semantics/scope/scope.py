@@ -33,6 +33,7 @@ from qvr_core.semantics.types.model.arrows import ANY_LENGTH, NO_STAGES, ONE_STA
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.families import DeclaredFamily, Weights
 from qvr_core.semantics.types.model.programs import Guided, Program
+from qvr_core.semantics.types.model.terms import DataType
 from qvr_core.semantics.types.spaces import Dim, Finite, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.immutable import immutable
@@ -154,6 +155,14 @@ class TransformationEntry:
 
 
 @immutable
+class DataTypeEntry:
+    """A type of terms."""
+
+    name: str
+    type: DataType
+
+
+@immutable
 class DeductionEntry:
     name: str
     deduction: Deduction
@@ -168,7 +177,7 @@ class DamagedEntry:
 
 Entry = (
     ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | GuideEntry | FunctionEntry | DistributionEntry
-    | CompositionEntry | TransformationEntry | DeductionEntry | DamagedEntry
+    | CompositionEntry | TransformationEntry | DataTypeEntry | DeductionEntry | DamagedEntry
 )  # fmt: skip
 
 

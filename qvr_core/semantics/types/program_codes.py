@@ -94,6 +94,7 @@ LAW_VIOLATED = Code("law-violated", _ERROR, "A law that a composition or a trans
 SATURATED_JOIN = Code(
     "saturated-join", _WARNING, "Weights start where a join of them is at its bound, and no gradient reaches them."
 )
+DATA_TYPE = Code("data-type", _ERROR, "A data type says wrongly what its terms are made of.")
 UNCHECKED_LAW = Code("unchecked-law", _HINT, "Whether the laws that are claimed hold could not be tried.")
 DEDUCTION_OPTION = Code("deduction-option", _ERROR, "Deductions have no such option, or it cannot have this value.")
 DUPLICATE_RULE = Code("duplicate-rule", _ERROR, "A rule is named twice in one deduction.")

@@ -46,7 +46,7 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
             return problem("unknown-statement", _ELSEWHERE[first.text], span), ""
         message = "this is a block of Stan: here a `program` has its data, draws and observations, each on a line"
         return problem("unknown-statement", f"{message} (`data`, `sample`, `observe`)", span), ""
-    meant = near_word(first.text, KEYWORDS[start])
+    meant = "data type" if _is_data_type(tokens, start) else near_word(first.text, KEYWORDS[start])
     if meant and meant != first.text and _could_open(meant, tokens):
         tokens[0] = first.read_as(grammar().literals[meant], meant)
         fix = (f"Replace it with `{meant}`", ((span, meant),))
@@ -110,9 +110,21 @@ _NEEDS = {
 """Of the words that are names elsewhere, the sign that the third token of their line is, or that stands in it."""
 
 
+def _is_data_type(tokens: list[Token], start: str) -> bool:
+    """Whether a line is a data type without one of its two words, `data Tree = leaf | node(Tree, Tree)`."""
+    named = (
+        start == "statement"
+        and tokens[0].text in ("data", "type")
+        and [t.kind for t in tokens[1:3]] == ["NAME", "EQUAL"]
+    )
+    return named and any(token.kind == "BAR" for token in tokens)
+
+
 def _could_open(word: str, tokens: list[Token]) -> bool:
     """Whether a line may be meant to start with that word."""
     kinds = [token.kind for token in tokens]
+    if word == "data type":
+        return kinds[1:3] == ["NAME", "EQUAL"]
     if tokens[0].text.lower() in ELSEWHERE_CALLED and kinds[1] != ("STRING" if word == "import" else "NAME"):
         return False
     return word not in _NEEDS or (kinds[1] == "NAME" and any(kind in kinds for kind in _NEEDS[word]))

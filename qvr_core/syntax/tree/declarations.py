@@ -179,6 +179,24 @@ class TransformationHeader:
     span: Span
 
 
+@immutable
+class Constructor:
+    """`and(Formula, Formula)`, or `yes` alone; `arguments` are what stands in the parentheses."""
+
+    name: Name
+    arguments: tuple[ObjectExpr, ...]
+    span: Span
+
+
+@immutable
+class DataTypeDecl:
+    """`data type Formula = atom(Name) | not(Formula) | and(Formula, Formula)`."""
+
+    name: Name
+    constructors: tuple[Constructor, ...]
+    span: Span
+
+
 Header = (
     ObjectDecl
     | MorphismDecl
@@ -192,4 +210,5 @@ Header = (
     | DefHeader
     | FamilyHeader
     | TransformationHeader
+    | DataTypeDecl
 )

@@ -43,6 +43,7 @@ composition mine as algebra
     zero = 0.0
 object Many : FinSet 5000
 morphism x : Color -> Color [role=latent]
+data type Tree = leaf(Color) | node(Tree, Tree)
 transformation there : mine => boolean as homomorphism
     map(x) = x > 0
 let mapped = x.change_base(there) >> v
@@ -61,6 +62,8 @@ WORDS = [
     "replicate=four", "role=latent", "object Latnet : Real 3\n", "Latnet", "morphism n : Hole -> Latnet [role=embed]\n",
     "let forgot = heads_0 >> heads_7\n", "composition mine\n", "    join(t) = mean(t)\n", "there", "init=0.01",
     "transformation there : real => mine\n    map(x) = x\n", "let more = many >> many.dagger\n", "mine", "many",
+    "data type Other = leaf(Color) | node(Other, Tree)\n", "data type Color = a | b(Color)\n", "Tree",
+    "object o : Tree\n",
 ]  # fmt: skip
 
 

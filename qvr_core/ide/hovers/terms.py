@@ -1,0 +1,39 @@
+"""Data types in words: what their terms are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qvr_core.ide.descriptions import documentation
+from qvr_core.ide.prose import Code, Prose, prose
+from qvr_core.ide.symbols import Symbol
+from qvr_core.ide.view import model_of
+from qvr_core.semantics.types.model.terms import constructor_text
+
+if TYPE_CHECKING:
+    from qvr_core.analysis import Snapshot
+
+SHOWN = 12
+"""Constructors that a hover lists."""
+
+
+def data_type_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
+    """A data type with its constructors, those that end a term first in the sentence below."""
+    held = model_of(snapshot).data_types.get(symbol.name)
+    if held is None:
+        return prose(f"data type `{symbol.name}`")
+    shown = [constructor_text(one, held.name) for one in held.constructors]
+    more = [] if len(shown) <= SHOWN else [f"{len(shown) - SHOWN} more"]
+    lines = [f"data type {held.name}", *(f"    | {text}" for text in (*shown[:SHOWN], *more))]
+    ends = [f"`{one.name}`" for one in held.constructors if None not in one.arguments]
+    says = f"Finite trees; {' and '.join((', '.join(ends[:-1]), ends[-1])) if len(ends) > 1 else ends[0]} end them."
+    return prose(Code("\n".join(lines)), documentation(snapshot, symbol), says if ends else "")
+
+
+def constructor_hover(snapshot: Snapshot, symbol: Symbol) -> Prose:
+    """A constructor with what it takes."""
+    held = model_of(snapshot).data_types.get(symbol.of)
+    one = held.constructor(symbol.name) if held is not None else None
+    if held is None or one is None:
+        return prose(f"constructor `{symbol.name}`")
+    return prose(Code(constructor_text(one, held.name)), f"A constructor of `{held.name}`.")

@@ -1,0 +1,1 @@
+"""Terms: finite trees that a file declares as data types."""

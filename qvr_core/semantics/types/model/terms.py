@@ -1,0 +1,35 @@
+"""Typed data types: what finite trees are made of."""
+
+from __future__ import annotations
+
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Named
+from qvr_core.syntax.immutable import immutable_by_name
+
+
+@immutable_by_name
+class Constructor:
+    """One way to make a term: its `arguments` are elements of sets and spaces; None is a term of the type itself."""
+
+    name: str
+    arguments: tuple[Named | None, ...]
+    origin: Origin
+
+
+@immutable_by_name
+class DataType:
+    """`data type Formula = atom(Name) | not(Formula)`: the finite trees that its constructors make."""
+
+    name: str
+    constructors: tuple[Constructor, ...]
+    origin: Origin
+
+    def constructor(self, name: str) -> Constructor | None:
+        """The constructor of that name."""
+        return next((one for one in self.constructors if one.name == name), None)
+
+
+def constructor_text(one: Constructor, type_name: str) -> str:
+    """`and(Formula, Formula)`; without parentheses where there are no arguments."""
+    given = ", ".join(type_name if argument is None else argument.written for argument in one.arguments)
+    return f"{one.name}({given})" if given else one.name

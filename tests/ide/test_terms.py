@@ -1,0 +1,73 @@
+"""What an editor is told of data types."""
+
+from __future__ import annotations
+
+import pytest
+
+from qvr_core.ide.completion.completion import complete
+from qvr_core.ide.edits.rename import rename
+from qvr_core.ide.hover import hover
+from qvr_core.ide.navigation import definition, find_references
+from qvr_core.ide.outline_and_folding import outline
+from qvr_core.ide.prose import markdown
+from qvr_core.syntax.formatter import format_text
+from tests.ide.cases import applied, at, text_of
+
+TEXT = """\
+object Name : FinSet 3
+# Formulas of propositional logic.
+data type Formula = atom(Name) | truth | not(Formula) | and(Formula, Formula)
+"""
+
+
+def marked(mark: str) -> str:
+    return TEXT.replace(mark.replace("$0", ""), mark, 1)
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("Form$0ula =", "    | and(Formula, Formula)"),
+        ("Form$0ula =", "Formulas of propositional logic."),
+        ("not(Form$0ula", "`atom` and `truth` end them"),
+        ("a$0nd(", "A constructor of `Formula`."),
+        ("data t$0ype", "each constructor says what stands below a node"),
+    ],
+)
+def test_hover(mark: str, words: str) -> None:
+    answer = hover(*at(marked(mark)))
+    assert answer is not None
+    assert words in markdown(answer.content)
+
+
+def test_types_and_constructors_are_gone_to_found_and_renamed() -> None:
+    used = at(marked("not(Form$0ula"))
+    (place,) = definition(*used)
+    assert (place.start.line, place.start.column) == (2, 10)
+    assert len(find_references(*used)) == 4
+    edits = rename(*used, "Prop")
+    assert isinstance(edits, tuple)
+    assert applied(text_of(used[0]), edits) == TEXT.replace("Formula", "Prop").replace("Props of", "Formulas of")
+    used = at(marked("a$0nd("))
+    edits = rename(*used, "both")
+    assert isinstance(edits, tuple)
+    assert applied(text_of(used[0]), edits) == TEXT.replace("and(", "both(")
+
+
+def test_outline() -> None:
+    found = outline(at(TEXT + "$0")[0])[-1]
+    assert (found.name, found.kind) == ("Formula", "data type")
+    assert [child.name for child in found.children] == ["atom", "truth", "not", "and"]
+
+
+def test_completion() -> None:
+    assert "data type" in {item.label for item in complete(*at(TEXT + "$0"))}
+    found = {item.label for item in complete(*at(TEXT.replace("atom(Name)", "atom($0)")))}
+    assert {"Formula", "Name", "Real"} <= found
+
+
+def test_a_long_type_has_a_constructor_a_line() -> None:
+    long = "data type Formula = " + "|".join(f"constructor_{i}( Formula,Name )" for i in range(6)) + "|leaf"
+    printed = format_text(long)
+    assert printed.splitlines()[1:3] == ["    | constructor_1(Formula, Name)", "    | constructor_2(Formula, Name)"]
+    assert format_text(printed) == printed
