@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from tests.runtime.densities.supports import SERIES, M, Sentence, Values, normal, positive, real
 
@@ -14,6 +15,8 @@ NOTHING = np.nan
 TABLES = np.stack([SERIES, np.where(np.arange(5) < 2, SERIES + 0.5, NOTHING)])
 WORDS = np.array([[0, 1, 1, 0, 1], [1, 1, 0, 0, 0]])
 THERE = np.arange(5) < N[:, None]
+FLAGS = np.where(THERE, WORDS, NOTHING)
+WEIGHTS = np.where(THERE, [[0.5, 2.0, 1.0, 1.5, 0.25], [3.0, 0.75, 0.0, 0.0, 0.0]], NOTHING)
 DATA = "data n : G -> Nat\ndata x : G * Time -> Real 1 [lengths=n]\n"
 TOTAL = np.array([0.4, 1.9])
 
@@ -77,6 +80,28 @@ RAGGED = {
         lambda v: [
             normal(v["b"], 0.0),
             *(normal(y, v["b"][row].sum(), v["k"]) for y, row in zip(TOTAL, _rows(WORDS), strict=True)),
+        ],
+    ),
+    "flags and weights of each element": Sentence(
+        DATA + "data f : G * Time -> Bool [lengths=n]\ndata w : G * Time -> Real 1 [lengths=n]\n" + M
+        + "observe x[g : G, t : Time] <- Normal(m, 1.0) [right_censored=f, weight=w]\n"
+        "observe y[g : G, t : Time] <- Normal(m, 2.0) [mask=f]",
+        {"m": real()}, {"n": N, "x": TABLES, "y": TABLES, "f": FLAGS, "w": WEIGHTS},
+        lambda v: [
+            normal(v["m"], 0.0),
+            (WEIGHTS * np.where(FLAGS == 1, norm.logsf(TABLES, v["m"]), normal(TABLES, v["m"])))[THERE],
+            normal(TABLES, v["m"], 2.0)[THERE & (FLAGS == 1)],
+        ],
+    ),
+    "limits of each element": Sentence(
+        DATA + "data up : G * Time -> Real 1 [lengths=n]\n" + M
+        + "observe x[g : G, t : Time] <- Normal(m, 1.0) [interval=up]\n"
+        "observe y[g : G, t : Time] <- Normal(m, 2.0) [truncate_upper=up]",
+        {"m": real()}, {"n": N, "x": TABLES, "y": TABLES, "up": TABLES + 1.5},
+        lambda v: [
+            normal(v["m"], 0.0),
+            np.log(norm.cdf(TABLES + 1.5, v["m"]) - norm.cdf(TABLES, v["m"]))[THERE],
+            (normal(TABLES, v["m"], 2.0) - norm.logcdf(TABLES + 1.5, v["m"], 2.0))[THERE],
         ],
     ),
     "hidden states along them": Sentence(

@@ -60,6 +60,8 @@ VARIANTS = {
         "Time -> Nat\n    data x : G * Time -> Real 1 [lengths=‹n›]",
         "axes-mismatch",
     ),
+    "flags and weights of each element": Wrong("mask=f]", "mask=‹n›]", "axes-mismatch"),
+    "limits of each element": Wrong("[interval=up]", "[interval=up, lengths=‹4›]", "step-option"),
     "ragged indices look up latents": Wrong("[lengths=n]", "[‹weight›=n]", "step-option"),
     "hidden states along them": Wrong(
         "G -> Nat\n    data x : G * Time -> Real 1 [lengths=n]",

@@ -39,7 +39,7 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.program_codes import STEP_OPTION
-from qvr_core.semantics.types.spaces import Unknown
+from qvr_core.semantics.types.spaces import Finite, Unknown
 from qvr_core.semantics.types.walk import all_steps, operands, values
 from qvr_core.syntax.immutable import immutable
 
@@ -220,10 +220,27 @@ def _running(expr: Expr) -> Iterator[str]:
 
 def reads(step: StepModel, known: Mapping[str, Counted]) -> Iterator[Read]:
     """The places of a step that read a name with lengths."""
-    starts = starts_of(step)
+    starts, options = starts_of(step), _by_element(step)
     for value in values(step):
+        if isinstance(value, Bound | Data) and value.name in known and any(value is each for each in options):
+            yield Read(value.name, value, tuple(index.name for index in _indices(step)), None, frozenset())
+            continue
         start = next((at for at, one in starts if one is value), None)
         yield from (replace(read, start=start) for read in _within(value, known, frozenset()))
+
+
+def _by_element(step: StepModel) -> tuple[Bound | Data, ...]:
+    """The options of a step with indices that are a name over the same sets: each element has its own of it."""
+    if isinstance(step, LetModel | ScoreModel | ParamModel):
+        return ()
+    site = step.site
+    sets = [index.space.nominal if isinstance(index.space, Finite) else None for index in _indices(step)]
+    options = (site.mask, site.weight, *(value for _, value in site.limits))
+    return tuple(
+        option
+        for option in options
+        if isinstance(option, Bound | Data) and [name for _, name in axes(option.type) or ()] == sets
+    )
 
 
 def starts_of(step: StepModel) -> list[tuple[int, Expr]]:
