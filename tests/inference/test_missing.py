@@ -156,6 +156,28 @@ def test_an_imputed_series_reads_its_own_completed_values() -> None:
         Predictive(model, num_samples=2)(None, data)
 
 
+def test_a_first_element_is_imputed_only_where_something_draws_it() -> None:
+    text = """
+object Person : FinSet 2
+object Time : FinSet 3
+program ar : Time -> Time
+    data y : Person * Time
+    sample phi <- Normal(0.0, 1.0)
+    observe y[p : Person, t : Time] <- Normal(phi * y[p, t - 1], 0.7) [missing=impute]{start}
+    return phi
+"""
+    data = torch.tensor([[0.5, NAN, 0.2], [NAN, 0.1, -0.3]]).double()
+    moved, phi = unconstrained({"y": doubles(0.6, 0.9).unsqueeze(0)}), substitute({"phi": doubles(0.4)})
+    with pytest.raises(InputProblem, match=r"each first element.*`from …`.*`missing=drop`.*none at p = 1, t = 0"):
+        loads(text.format(start="")).morphism.run(None, condition({"y": data}), moved, phi)
+    run = loads(text.format(start=" from Normal(0.0, 2.0)")).morphism.run(None, condition({"y": data}), moved, phi)
+    whole = np.array([[0.5, 0.6, 0.2], [0.9, 0.1, -0.3]])
+    expected = stats.norm.logpdf(whole[:, 0], 0.0, 2.0).sum()
+    expected += stats.norm.logpdf(whole[:, 1:], 0.4 * whole[:, :-1], 0.7).sum()
+    assert run.sites["y"].log_prob is not None
+    assert float(run.sites["y"].log_prob) == pytest.approx(expected)
+
+
 def test_a_step_above_reads_the_completed_values() -> None:
     text = """
 object Time : FinSet 3

@@ -16,6 +16,7 @@ from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.programs.missing.gaps import Filling, GapFinder, Gaps, given_values, moved_values, shifted
 from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import NoDensity
+from qvr_core.runtime.values.first_cause import first_true
 from qvr_core.semantics.types.model.steps import Site
 
 
@@ -43,6 +44,7 @@ class MissingSite(FamilySite):
             return
         filling = frame.gaps[self.name] = Filling(gaps, left_out=not self.imputes)
         if self.imputes:
+            self._check_first(gaps)
             self._fill(filling, frame, None)
             if filling.values is not None:
                 frame.given[self.name] = Cell(gaps.completed(filling.values), True)
@@ -51,6 +53,20 @@ class MissingSite(FamilySite):
             wanted = "draws that are given or missing as a whole (`missing=impute` fills in a part)"
             raise self.where.misfit(wanted, "a part of one")
         frame.given[self.name] = Cell(gaps.filled, cell.rows)
+
+    def _check_first(self, gaps: Gaps) -> None:
+        """First elements have no density of their own without a `from`, so that any value would do for them."""
+        chain = self.site.chain
+        if chain is None or chain.start is not None:
+            return
+        axis, lag = gaps.cells.ndim - len(chain.indices) + chain.at, chain.indices[chain.at].lag
+        first = gaps.cells.narrow(axis, 0, lag)
+        if bool(first.any()):
+            place = first_true(first)[gaps.cells.ndim - len(chain.indices) :]
+            written = ", ".join(f"{index.name} = {at}" for index, at in zip(chain.indices, place, strict=True))
+            remedy = "end the step with `from …`, or say `missing=drop`"
+            wanted = f"a value for each first element, as nothing draws it ({remedy})"
+            raise self.where.misfit(wanted, f"none at {written}, counted from 0")
 
     def gaps(self, frame: Frame) -> Gaps | None:
         """What is missing of the value that was given; None where nothing is."""
