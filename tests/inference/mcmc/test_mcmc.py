@@ -355,7 +355,6 @@ def test_kinetic_energies_of_many_single_numbers_are_summed_as_doubles() -> None
     np.testing.assert_allclose(kinetic(momentum, momentum * np.float32(0.25)), exact, rtol=1e-12)
 
 
-@pytest.mark.statistical
 @pytest.mark.parametrize(("engine", "draws"), [("plain", 500), ("compiled", 1500)])
 def test_energies_are_those_of_the_hamiltonian(engine: str, draws: int) -> None:
     """E = −log p + ½pᵀM⁻¹p where a trajectory starts: the kinetic part is half a χ² of as many degrees as latents."""
