@@ -206,6 +206,7 @@ def test_a_run_at_its_time_limit_has_more_time(tmp_path: Path, whole: Any) -> No
     assert posterior(job) == whole(SCHOOLS, "plain")
 
 
+@pytest.mark.statistical
 def test_chains_may_be_dealt_out_in_another_way_when_they_go_on(tmp_path: Path, whole: Any) -> None:
     """A team of two is killed; one process goes on, and another team extends what it has made."""
     job = made(tmp_path, engine="compiled", chains=3)

@@ -206,6 +206,7 @@ def drawn(folder: Path, model: str, *more: str) -> str:
 NETWORK = MODEL.replace("FinSet 256", "FinSet 5").replace("16", "2")
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("model", "more", "processes"),
     [

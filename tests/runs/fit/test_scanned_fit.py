@@ -191,6 +191,7 @@ def million_times(folder: Path, times: int) -> None:
         os.link(folder / "0.parquet", folder / f"{again}.parquet")
 
 
+@pytest.mark.statistical
 def test_processes_see_the_rows_of_one(tmp_path: Path) -> None:
     million_times(tmp_path / "d", LARGE)
     (tmp_path / "m.qvr").write_text(MODEL)

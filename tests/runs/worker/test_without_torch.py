@@ -215,6 +215,7 @@ def test_a_bound_that_is_no_number_names_its_site_without_torch(tmp_path: Path, 
     assert last.range is not None and last.range.start.line == 3
 
 
+@pytest.mark.statistical
 def test_parts_of_the_rows_are_fitted_with_torch_where_it_is_there(tmp_path: Path, conjugate: str) -> None:
     flags = ["--data", "csv:y.csv", "--batch-size", "4", "--learning-rate", "0.05", "--steps", "400"]
     ends: list[Finished] = []
