@@ -197,6 +197,7 @@ FOLLOWS = {
     "def": "A_NAME_AND_PARENTHESIS",
     "family": "A_NAME_AND_PARENTHESIS",
     "transformation": "A_NAME_AND_LIST",
+    "encoder": "A_NAME_AND_LIST",
     "import": "A_STRING",
     "from": "A_STRING_AND_IMPORT",
 }

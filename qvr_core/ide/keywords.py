@@ -94,6 +94,12 @@ KEYWORDS = {
             "Finite trees: each constructor says what stands below a node.",
             "data type Formula = atom(Name) | not(Formula) | and(Formula, Formula)",
         ),
+        Keyword(
+            "encoder",
+            "Makes numbers of a term, from its leaves up: a case for each constructor, in which a term below stands "
+            "for its own numbers.",
+            "encoder meaning : Formula -> Code\n    atom(n) = letter(n)\n    and(a, b) = combine(a, b)",
+        ),
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),
         Keyword("param", "Numbers that a guide learns, from where they start.", "param m : Code [init=0.0]"),

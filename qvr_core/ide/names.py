@@ -50,6 +50,7 @@ from qvr_core.syntax.tree.declarations import (
     DeductionHeader,
     DefDecl,
     DefHeader,
+    EncoderHeader,
     ExportDecl,
     FamilyHeader,
     FunctionParameter,
@@ -174,6 +175,10 @@ def _node(node: Any) -> Found:
             yield from (at(side, "composition") for side in (source, target))
             if kind is not None:
                 yield at(kind, "word", "transformation")
+        case EncoderHeader(name=name, domain=domain, codomain=codomain):
+            yield at(name, "declare")
+            yield from _object(domain)
+            yield from _object(codomain)
         case DataTypeDecl(name=name, constructors=constructors):
             yield at(name, "declare")
             for one in constructors:

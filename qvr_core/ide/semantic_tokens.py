@@ -35,6 +35,7 @@ TOKEN_TYPES = {
     "distribution": "class",
     "transformation": "function",
     "data type": "type",
+    "encoder": "function",
     "constructor": "enumMember",
     "family": "class",
     "builtin": "function",

@@ -21,8 +21,9 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Range
 from qvr_core.syntax.tree.arithmetic import ArithCall, Lambda, ParenArith
-from qvr_core.syntax.tree.declarations import DefDecl, MorphismDecl, ProgramHeader
+from qvr_core.syntax.tree.declarations import DefDecl, EncoderHeader, MorphismDecl, ProgramHeader
 from qvr_core.syntax.tree.names import Span
+from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.tree.options import Word
 from qvr_core.syntax.tree.steps import LetStep
 from qvr_core.syntax.tree.units import Placed, Statement
@@ -43,6 +44,7 @@ KINDS = {
     "family": "distribution",
     "transformation": "transformation",
     "data type": "data type",
+    "encoder": "encoder",
 }
 GLOBAL_KINDS = frozenset(KINDS.values())
 
@@ -206,6 +208,9 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
             return _label(statement, placed, name)
         case "constructor":
             return Symbol("constructor", name, -1, occurrence.of)
+        case "operation" if isinstance(statement.header.unit.node, EncoderHeader):
+            domain = statement.header.unit.node.domain
+            return Symbol("constructor", name, -1, domain.name.text if isinstance(domain, ObjectRef) else "")
         case "operation":
             return Symbol("operation", name, statement.uid)
         case "keyword" if (parameter := _parameter(snapshot, occurrence)) is not None:
@@ -402,7 +407,8 @@ def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
             return []
         return [Found(symbol, held.occurrence, held.statement.header, held.statement)]
     found = references(snapshot, symbol)
-    binding = [place for place in found if writes(place.occurrence)]
+    made = "constructor" if symbol.kind == "constructor" else ""
+    binding = [place for place in found if (place.occurrence.part == made if made else writes(place.occurrence))]
     return (binding or found)[:1]
 
 

@@ -12,7 +12,7 @@ from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import LetArrow, Model, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.terms import DataType
+from qvr_core.semantics.types.model.terms import DataType, Encoder
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.units import Statement
 
@@ -73,7 +73,7 @@ class _Declared(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-_NO_ARROWS = (ObjectModel, Replicated, LetArrow, Program, Composition, Transformation, DataType, Deduction)
+_NO_ARROWS = (ObjectModel, Replicated, LetArrow, Program, Composition, Transformation, DataType, Encoder, Deduction)
 
 
 def arrow_of(snapshot: Snapshot, name: str) -> Arrow | Program | None:
@@ -96,6 +96,7 @@ def model_of(snapshot: Snapshot) -> Model:
         deductions=_Declared(snapshot, (Deduction,)),
         transformations=_Declared(snapshot, (Transformation,)),
         data_types=_Declared(snapshot, (DataType,)),
+        encoders=_Declared(snapshot, (Encoder,)),
         exports=(),
         order=(),
     )

@@ -33,6 +33,7 @@ from qvr_core.syntax.tree.declarations import (
     DeductionHeader,
     DefDecl,
     DefHeader,
+    EncoderHeader,
     ExportDecl,
     FamilyHeader,
     FunctionParameter,
@@ -160,6 +161,11 @@ def family_header(children: list[Any], start: int, end: int) -> FamilyHeader:
 def transformation_header(children: list[Any], start: int, end: int) -> TransformationHeader:
     target, source, codomain, *rest = children
     return TransformationHeader(name(target), name(source), name(codomain), one(rest, Name), Span(start, end))
+
+
+def encoder_header(children: list[Any], start: int, end: int) -> EncoderHeader:
+    target, domain, codomain, *_ = children
+    return EncoderHeader(name(target), domain, codomain, Span(start, end))
 
 
 def data_type_decl(children: list[Any], start: int, end: int) -> DataTypeDecl:
@@ -365,7 +371,7 @@ ACTIONS: dict[str, Action] = {
     for function in (
         *(object_decl, morphism_decl, let_decl, export_decl, program_header, composition_header, deduction_header),
         *(def_decl, def_header, family_header, transformation_header, import_decl, import_from, import_item),
-        *(data_type_decl, constructor),
+        *(data_type_decl, constructor, encoder_header),
         *(trailing_colon, parameter, default, plain_kind, mor_kind, names),
         *(
             coproduct,

@@ -15,7 +15,7 @@ TAB_WIDTH = 4
 
 STATEMENT_WORDS = (
     *("object", "morphism", "let", "define", "program", "export", "composition", "deduction"),
-    *("def", "family", "transformation", "data type", "import", "from"),
+    *("def", "family", "transformation", "data type", "encoder", "import", "from"),
 )
 STEP_WORDS = ("data", "param", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
@@ -42,6 +42,7 @@ UNRESERVED = {
     "def": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
     "family": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
     "transformation": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
+    "encoder": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
     "import": r'[ \t]+"',
     "from": r'[ \t]+"[^"]*"[ \t]*import\b',
 }

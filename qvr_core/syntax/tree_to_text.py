@@ -44,6 +44,7 @@ from qvr_core.syntax.tree.declarations import (
     DeductionHeader,
     DefDecl,
     DefHeader,
+    EncoderHeader,
     ExportDecl,
     FamilyHeader,
     FunctionParameter,
@@ -430,6 +431,8 @@ def _statement(node: Header | Parameter | FunctionParameter) -> Doc:
         case TransformationHeader(name, source, target, kind):
             claim = f" as {kind.text}" if kind is not None else ""
             return f"transformation {name.text} : {source.text} => {target.text}{claim}"
+        case EncoderHeader(name, domain, codomain):
+            return [f"encoder {name.text} : ", *_typed(domain, codomain)]
         case DataTypeDecl(name, constructors):
             first, *others = map(_constructor, constructors)
             return [f"data type {name.text} = ", chain(first, [("|", other) for other in others])]

@@ -26,6 +26,7 @@ from qvr_core.syntax.tree.declarations import (
     DeductionHeader,
     DefDecl,
     DefHeader,
+    EncoderHeader,
     FamilyHeader,
     LetDecl,
     MorphismDecl,
@@ -201,6 +202,7 @@ def _declared(node: Any) -> tuple[Name, ...]:
             | FamilyHeader(name=name)
             | TransformationHeader(name=name)
             | DataTypeDecl(name=name)
+            | EncoderHeader(name=name)
             | ObserveStep(name=name)
             | PredictStep(name=name)
             | MarginalizeStep(name=name)

@@ -34,6 +34,7 @@ from qvr_core.syntax.tree.declarations import (
     DeductionHeader,
     DefDecl,
     DefHeader,
+    EncoderHeader,
     ExportDecl,
     FamilyHeader,
     FunctionParameter,
@@ -185,6 +186,7 @@ _BELOW = dict(
         _of(CompositionHeader, lambda node: (node.name, *_some(node.kind))),
         _of(TransformationHeader, lambda node: (node.name, node.source, node.target, *_some(node.kind))),
         _of(Constructor, lambda node: (node.name, *node.arguments)),
+        _of(EncoderHeader, lambda node: (node.name, node.domain, node.codomain)),
         _of(DataTypeDecl, lambda node: (node.name, *node.constructors)),
         _of(DeductionHeader, lambda node: (node.name, node.domain, node.codomain, *_some(node.options))),
     )

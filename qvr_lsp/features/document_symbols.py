@@ -29,6 +29,7 @@ KINDS = {
     "distribution": 5,
     "transformation": 12,
     "data type": 10,
+    "encoder": 12,
     "constructor": 22,
     "data": 8,
     "site": 13,

@@ -1,4 +1,4 @@
-"""What an editor is told of data types."""
+"""What an editor is told of data types and encoders."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ TEXT = """\
 object Name : FinSet 3
 # Formulas of propositional logic.
 data type Formula = atom(Name) | truth | not(Formula) | and(Formula, Formula)
+object Code : Real 4
+morphism letter : Name -> Code [role=embed]
+# What a formula means.
+encoder meaning : Formula -> Code
+    atom(n) = letter(n)
+    truth = zeros(4)
+    not(a) = -a
+    and(a, b) = a * b
 """
 
 
@@ -31,6 +39,10 @@ def marked(mark: str) -> str:
         ("Form$0ula =", "Formulas of propositional logic."),
         ("not(Form$0ula", "`atom` and `truth` end them"),
         ("a$0nd(", "A constructor of `Formula`."),
+        ("enc$0oder", "Makes numbers of a term, from its leaves up"),
+        ("mean$0ing :", "encoder meaning : Formula => Code"),
+        ("mean$0ing :", "What a formula means."),
+        ("    a$0nd(a", "A constructor of `Formula`."),
         ("data t$0ype", "each constructor says what stands below a node"),
     ],
 )
@@ -44,7 +56,7 @@ def test_types_and_constructors_are_gone_to_found_and_renamed() -> None:
     used = at(marked("not(Form$0ula"))
     (place,) = definition(*used)
     assert (place.start.line, place.start.column) == (2, 10)
-    assert len(find_references(*used)) == 4
+    assert len(find_references(*used)) == 5
     edits = rename(*used, "Prop")
     assert isinstance(edits, tuple)
     assert applied(text_of(used[0]), edits) == TEXT.replace("Formula", "Prop").replace("Props of", "Formulas of")
@@ -52,18 +64,25 @@ def test_types_and_constructors_are_gone_to_found_and_renamed() -> None:
     edits = rename(*used, "both")
     assert isinstance(edits, tuple)
     assert applied(text_of(used[0]), edits) == TEXT.replace("and(", "both(")
+    (place,) = definition(*at(marked("    a$0nd(a")))
+    assert place.start.line == 2
 
 
 def test_outline() -> None:
-    found = outline(at(TEXT + "$0")[0])[-1]
-    assert (found.name, found.kind) == ("Formula", "data type")
-    assert [child.name for child in found.children] == ["atom", "truth", "not", "and"]
+    found = {one.name: one for one in outline(at(TEXT + "$0")[0])}
+    assert (found["Formula"].kind, found["meaning"].kind) == ("data type", "encoder")
+    for name in ("Formula", "meaning"):
+        assert [child.name for child in found[name].children] == ["atom", "truth", "not", "and"]
 
 
 def test_completion() -> None:
     assert "data type" in {item.label for item in complete(*at(TEXT + "$0"))}
     found = {item.label for item in complete(*at(TEXT.replace("atom(Name)", "atom($0)")))}
     assert {"Formula", "Name", "Real"} <= found
+    cut = TEXT.replace("    not(a) = -a\n    and(a, b) = a * b", "    $0")
+    assert {item.label for item in complete(*at(cut))} == {"not", "and"}
+    assert "letter" in {item.label for item in complete(*at(TEXT.replace("= letter(n)", "= $0")))}
+    assert [item.label for item in complete(*at(TEXT.replace(": Formula ->", ": $0 ->")))] == ["Formula"]
 
 
 def test_a_long_type_has_a_constructor_a_line() -> None:

@@ -87,6 +87,9 @@ let there = w.change_base(positive).curry_left >>
     data.change_base(log).curry_right
 data type Formula = atom(Item) | truth | not(Formula)
     | and(Formula, Formula) | weighed(Real 2, {a, b}, Formula)  # trees
+encoder meaning : Formula -> Real 3  # from the leaves up
+    truth = zeros(3)
+    not(a) = -a
 """
 
 DEDUCTION = """\

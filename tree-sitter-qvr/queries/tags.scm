@@ -8,6 +8,7 @@
 (composition_header name: (name) @name) @definition.class
 (deduction_header name: (name) @name) @definition.class
 (transformation_header name: (name) @name) @definition.function
+(encoder_header name: (name) @name) @definition.function
 (data_type_decl name: (name) @name) @definition.class
 (draw (name) @name) @reference.call
 (arrow_call . (name) @name) @reference.call

@@ -75,6 +75,7 @@ from qvr_core.ide.completion.places import bounds_a_space, names_indices, space_
 from qvr_core.ide.completion.rows import earlier_offered, looked_up_offered, products_offered, rows_offered
 from qvr_core.ide.completion.sets import data_offered, header_offered, summed_over
 from qvr_core.ide.completion.snippets import FAMILY_RULES, MAP_RULES, OPERATIONS, SNIPPETS, STATEMENTS, STEP_SNIPPETS
+from qvr_core.ide.completion.terms import cases_offered, types_offered
 from qvr_core.ide.completion.transformations import compositions_offered, transformations_offered
 from qvr_core.ide.completion.typing import fits, parsed, role_joins, space_of
 from qvr_core.ide.completion.usual_arguments import usual_offered
@@ -162,6 +163,9 @@ def _openers(snapshot: Snapshot, place: Context) -> Items:
             yield from (_keyword(word) for word in ITEM_WORDS)
         case "composition_rule":
             keyword = "" if place.statement is None else place.statement.header.unit.keyword
+            if keyword == "encoder":
+                yield from cases_offered(snapshot, place)
+                return
             for name, text in {"family": FAMILY_RULES, "transformation": MAP_RULES}.get(keyword, OPERATIONS):
                 yield Completion(name, "property", text, insert=text, rank=GOOD)
         case _:
@@ -225,6 +229,12 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
                     yield replace(item, rank=BEST, order=-1)
                 elif item.label not in COMBINATORS or place.last is None or place.last.kind != "EXPORT":
                     yield item
+        case "encoder":
+            if _seen(place, "ARROW"):
+                yield from objects_offered(snapshot, place)
+                yield from spaces_offered()
+            elif _seen(place, "COLON"):
+                yield from types_offered(snapshot)
         case "data type":
             if bracket is not None:
                 yield Completion(place.tokens[1].text, "enum", "a term of this type", rank=BEST)

@@ -130,6 +130,7 @@ def _slice(lines: Sequence[str], begin: Cursor, cursor: Cursor) -> str:
 BODY_SYMBOLS = {
     **{"program": "step", "deduction": "deduction_item", "composition": "composition_rule"},
     **{"def": "step", "family": "composition_rule", "transformation": "composition_rule"},
+    "encoder": "composition_rule",
 }
 
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Context
-from qvr_core.ide.completion.offers import BEST, Items, bound_offered, families_offered, functions_offered
+from qvr_core.ide.completion.offers import (
+    BEST,
+    Items,
+    arrow_names,
+    arrows_offered,
+    bound_offered,
+    families_offered,
+    functions_offered,
+)
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -21,6 +29,8 @@ def rule_offered(snapshot: Snapshot, place: Context) -> Items:
     name, names = (rule[1], rule[2] or "") if rule is not None else ("", "")
     for own in filter(None, (each.strip() for each in names.split(","))):
         yield Completion(own, "variable", f"of `{name}`", rank=BEST)
+    if place.statement is not None and place.statement.header.unit.keyword == "encoder":
+        yield from arrows_offered(snapshot, arrow_names(snapshot, place), None)
     if place.statement is not None and place.statement.header.unit.keyword == "family":
         yield from bound_offered(snapshot, place)
         if name == "draw":

@@ -35,7 +35,7 @@ VALUES = ARROWS | {"function"}
 DRAWN = ARROWS | {"distribution"}
 TRANSFORMED = frozenset(("transformation",))
 
-ITEM_KINDS = {"distribution": "class", "transformation": "function", "data type": "enum"}
+ITEM_KINDS = {"distribution": "class", "transformation": "function", "data type": "enum", "encoder": "function"}
 """What completion calls the kinds of declarations that it calls otherwise."""
 
 OF_PATH = re.compile(r'(?:import|from)\s+"([^"]*)\Z')

@@ -73,14 +73,15 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
     "def": ("def", "program", "object"),
     "family": ("family", "program", "object"),
     "transformation": ("let", "transformation", "morphism"),
-    "data type": ("morphism", "data type", "object"),
+    "data type": ("encoder", "morphism", "data type"),
+    "encoder": ("program", "morphism", "encoder"),
     "deduction": ("program", "deduction", "object"),
     "export": ("program", "let", "morphism"),
 }
 """The same at the left margin."""
 ALL_STATEMENTS = (
-    "object", "morphism", "let", "program", "export", "def", "family", "import", "data type", "composition",
-    "transformation", "deduction",
+    "object", "morphism", "let", "program", "export", "def", "family", "import", "data type", "encoder",
+    "composition", "transformation", "deduction",
 )  # fmt: skip
 ROLES = (
     "embed", "kernel", "linear", "norm", "attention", "position", "dropout", "conv", "pool", "batch_norm",

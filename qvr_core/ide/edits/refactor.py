@@ -225,11 +225,12 @@ ORDER = {
     "composition": -1,
     "transformation": 3,
     "data type": 1,
+    "encoder": 3,
 }
 
 
 # Kinds that stand with blank lines around each.
-APART = ("program", "composition", "transformation", "family")
+APART = ("program", "composition", "transformation", "family", "encoder")
 
 
 def _noncentred(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[Action]:

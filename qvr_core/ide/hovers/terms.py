@@ -30,6 +30,17 @@ def data_type_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     return prose(Code("\n".join(lines)), documentation(snapshot, symbol), says if ends else "")
 
 
+def encoder_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
+    """An encoder with its type, and what its cases read."""
+    held = model_of(snapshot).encoders.get(symbol.name)
+    if held is None:
+        return prose(f"encoder `{symbol.name}`, which has an error", documentation(snapshot, symbol))
+    cases = len(held.cases)
+    says = f"{cases} case{'' if cases == 1 else 's'}: a term is encoded from its leaves up."
+    head = f"encoder {held.name} : {held.type} => {held.codomain.written}"
+    return prose(Code(head), documentation(snapshot, symbol), says)
+
+
 def constructor_hover(snapshot: Snapshot, symbol: Symbol) -> Prose:
     """A constructor with what it takes."""
     held = model_of(snapshot).data_types.get(symbol.of)

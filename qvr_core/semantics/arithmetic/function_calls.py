@@ -22,7 +22,15 @@ from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
 from qvr_core.semantics.scope.environment import Binding, StepContext, TemplateCall
 from qvr_core.semantics.scope.families import family_named
 from qvr_core.semantics.scope.inherited import data_of, stages_of
-from qvr_core.semantics.scope.scope import ArrowEntry, DamagedEntry, FamilyEntry, FunctionEntry, TemplateEntry, respelt
+from qvr_core.semantics.scope.scope import (
+    ArrowEntry,
+    DamagedEntry,
+    EncoderEntry,
+    FamilyEntry,
+    FunctionEntry,
+    TemplateEntry,
+    respelt,
+)
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model.arrows import Arrow, Instance, Sort
 from qvr_core.semantics.types.model.expressions import (
@@ -99,6 +107,9 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         arrow_of(expr.func, ctx.scope)
     elif entry is None:
         ctx.scope.unknown(expr.func, "function", (*BUILTINS, *candidates(ctx.bindings)))
+    elif isinstance(entry, EncoderEntry):
+        message = f"`{name}` is an encoder, and programs and arrows do not apply encoders yet"
+        ctx.scope.report(NOT_A_VALUE, message, expr.func.span, [declared(name)])
     elif not isinstance(entry, DamagedEntry):
         ctx.scope.report(NOT_A_VALUE, f"`{name}` cannot be called", expr.func.span, [declared(name)])
     return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=name, args=args)

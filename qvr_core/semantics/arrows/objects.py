@@ -152,7 +152,7 @@ def _reference(name: Name, scope: Scope) -> Space:
     if entry is None:
         scope.unknown(name, "object")
     elif isinstance(entry, DataTypeEntry):
-        message = f"the terms of `{name.text}` cannot stand here: programs and arrows do not read them yet"
+        message = f"the terms of `{name.text}` cannot stand here: only an `encoder` reads them yet"
         scope.report(UNSUPPORTED, message, name.span, (_declared(name.text),))
     elif not isinstance(entry, DamagedEntry):
         kind = entry.kind if isinstance(entry, ArrowEntry) else "declaration"

@@ -27,6 +27,7 @@ from qvr_core.semantics.scope.scope import (
     DataTypeEntry,
     DeductionEntry,
     DistributionEntry,
+    EncoderEntry,
     Entry,
     Equation,
     FamilyEntry,
@@ -46,7 +47,7 @@ from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Latent, Sort
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import Export, LetArrow, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.terms import DataType
+from qvr_core.semantics.types.model.terms import DataType, Encoder
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
 from qvr_core.syntax.immutable import immutable
@@ -58,6 +59,7 @@ from qvr_core.syntax.tree.declarations import (
     DeductionHeader,
     DefDecl,
     DefHeader,
+    EncoderHeader,
     ExportDecl,
     FamilyHeader,
     Header,
@@ -70,7 +72,18 @@ from qvr_core.syntax.tree.declarations import (
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.units import Statement
 
-Node = ObjectModel | Arrow | LetArrow | Program | Composition | Transformation | DataType | Deduction | Replicated
+Node = (
+    ObjectModel
+    | Arrow
+    | LetArrow
+    | Program
+    | Composition
+    | Transformation
+    | DataType
+    | Encoder
+    | Deduction
+    | Replicated
+)
 
 
 @immutable
@@ -167,6 +180,15 @@ def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None)
             data_type = check_data_type(statement, scope)
             entries[name.text] = DataTypeEntry(name.text, data_type)
             nodes[name.text] = data_type
+        case EncoderHeader(name=name):
+            from qvr_core.semantics.terms.encoders import check_encoder
+
+            encoder = check_encoder(statement, scope)
+            if encoder is None:
+                entries[name.text] = DamagedEntry(name.text)
+            else:
+                entries[name.text] = EncoderEntry(name.text, encoder)
+                nodes[name.text] = encoder
         case DeductionHeader(name=name):
             from qvr_core.semantics.deductions.deductions import check_deduction
 

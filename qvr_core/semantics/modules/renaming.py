@@ -14,6 +14,7 @@ from qvr_core.syntax.tree.declarations import (
     DeductionHeader,
     DefDecl,
     DefHeader,
+    EncoderHeader,
     FamilyHeader,
     LetDecl,
     MorphismDecl,
@@ -41,7 +42,7 @@ _NAMED: dict[type[Any], str] = {
 }
 _DECLARING = (
     *(ObjectDecl, MorphismDecl, LetDecl, ProgramHeader),
-    *(DefDecl, DefHeader, FamilyHeader, TransformationHeader, DataTypeDecl, DeductionHeader),
+    *(DefDecl, DefHeader, FamilyHeader, TransformationHeader, DataTypeDecl, EncoderHeader, DeductionHeader),
 )
 
 

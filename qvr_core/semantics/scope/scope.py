@@ -33,7 +33,7 @@ from qvr_core.semantics.types.model.arrows import ANY_LENGTH, NO_STAGES, ONE_STA
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.families import DeclaredFamily, Weights
 from qvr_core.semantics.types.model.programs import Guided, Program
-from qvr_core.semantics.types.model.terms import DataType
+from qvr_core.semantics.types.model.terms import DataType, Encoder
 from qvr_core.semantics.types.spaces import Dim, Finite, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.immutable import immutable
@@ -163,6 +163,14 @@ class DataTypeEntry:
 
 
 @immutable
+class EncoderEntry:
+    """A function of terms."""
+
+    name: str
+    encoder: Encoder
+
+
+@immutable
 class DeductionEntry:
     name: str
     deduction: Deduction
@@ -177,7 +185,8 @@ class DamagedEntry:
 
 Entry = (
     ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | GuideEntry | FunctionEntry | DistributionEntry
-    | CompositionEntry | TransformationEntry | DataTypeEntry | DeductionEntry | DamagedEntry
+    | CompositionEntry | TransformationEntry | DataTypeEntry | EncoderEntry | DeductionEntry
+    | DamagedEntry
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from qvr_core.syntax.tree.steps import Step
 @immutable
 class CompositionRule:
     """A line of a composition, `tensor_op(a, b) = a * b`, `unit = 1.0`, of a family, `density(x) = …`, or of a
-    transformation, `map(x) = x > 0`."""
+    transformation, `map(x) = x > 0`; a case of an encoder, `and(a, b) = combine(a, b)`."""
 
     name: Name
     parameters: tuple[Name, ...] | None
@@ -180,6 +180,16 @@ class TransformationHeader:
 
 
 @immutable
+class EncoderHeader:
+    """`encoder meaning : Formula -> Code`; its cases, `CompositionRule`s, are the unit's children."""
+
+    name: Name
+    domain: ObjectExpr
+    codomain: ObjectExpr
+    span: Span
+
+
+@immutable
 class Constructor:
     """`and(Formula, Formula)`, or `yes` alone; `arguments` are what stands in the parentheses."""
 
@@ -211,4 +221,5 @@ Header = (
     | FamilyHeader
     | TransformationHeader
     | DataTypeDecl
+    | EncoderHeader
 )

@@ -44,6 +44,9 @@ composition mine as algebra
 object Many : FinSet 5000
 morphism x : Color -> Color [role=latent]
 data type Tree = leaf(Color) | node(Tree, Tree)
+encoder coded : Tree -> Real 4
+    leaf(c) = zeros(4)
+    node(a, b) = a + b
 transformation there : mine => boolean as homomorphism
     map(x) = x > 0
 let mapped = x.change_base(there) >> v
@@ -63,7 +66,7 @@ WORDS = [
     "let forgot = heads_0 >> heads_7\n", "composition mine\n", "    join(t) = mean(t)\n", "there", "init=0.01",
     "transformation there : real => mine\n    map(x) = x\n", "let more = many >> many.dagger\n", "mine", "many",
     "data type Other = leaf(Color) | node(Other, Tree)\n", "data type Color = a | b(Color)\n", "Tree",
-    "object o : Tree\n",
+    "object o : Tree\n", "encoder e : Tree -> Real 3\n    leaf(c) = c\n", "node", "    leaf = 0.0\n",
 ]  # fmt: skip
 
 

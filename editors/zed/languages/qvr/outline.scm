@@ -6,6 +6,7 @@
 (def_header "def" @context name: (name) @name) @item
 (family_header "family" @context name: (name) @name) @item
 (transformation_header "transformation" @context name: (name) @name) @item
+(encoder_header "encoder" @context name: (name) @name) @item
 (data_type_decl "data" @context "type" @context name: (name) @name) @item
 (composition_header "composition" @context name: (name) @name) @item
 (deduction_header "deduction" @context name: (name) @name) @item

@@ -1,8 +1,9 @@
-"""Typed data types: what finite trees are made of."""
+"""Typed data types, what finite trees are made of, and encoders, which read them."""
 
 from __future__ import annotations
 
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.immutable import immutable_by_name
 
@@ -27,6 +28,28 @@ class DataType:
     def constructor(self, name: str) -> Constructor | None:
         """The constructor of that name."""
         return next((one for one in self.constructors if one.name == name), None)
+
+
+@immutable_by_name
+class EncoderCase:
+    """`and(a, b) = combine(a, b)`: the code of a term of `constructor`, computed from its arguments, of which those
+    that are terms stand for their codes."""
+
+    constructor: str
+    parameters: tuple[str, ...]
+    body: Expr
+    origin: Origin
+
+
+@immutable_by_name
+class Encoder:
+    """A deterministic function of terms, with a case for each constructor of the data type `type`."""
+
+    name: str
+    type: str
+    codomain: Named
+    cases: tuple[EncoderCase, ...]
+    origin: Origin
 
 
 def constructor_text(one: Constructor, type_name: str) -> str:
