@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
@@ -30,6 +30,12 @@ from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import ObjectExpr, ObjectRef, ParenObject
 from qvr_core.syntax.tree.units import Placed, Statement
 
+MOST_COMPARED = 200
+"""Constructors of a type whose names are looked through for the one that was meant."""
+
+SHOWN = 12
+"""Constructors without a case that an error names."""
+
 
 def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
     """The declared encoder; None where what it reads is no data type.  Reports that, and at its case each one that
@@ -41,6 +47,7 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
     codomain = _codomain(header.codomain, scope)
     if held is None:
         return None
+    constructors = {one.name: one for one in held.constructors}
     found: dict[str, EncoderCase] = {}
     seen: dict[str, Origin] = {}
     damaged = False
@@ -50,12 +57,11 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
         if not isinstance(case, CompositionRule):
             damaged = True
             continue
-        constructor = held.constructor(case.name.text)
+        constructor = constructors.get(case.name.text)
         if constructor is None:
             damaged = True
-            _unknown_constructor(
-                case.name, held, [one.name for one in held.constructors if one.name not in seen], scope
-            )
+            known = constructors if len(constructors) <= MOST_COMPARED else {}
+            _unknown_constructor(case.name, held, [name for name in known if name not in seen], known, scope)
         elif case.name.text in seen:
             related = (Related(f"the first case of `{constructor.name}` stands here", seen[constructor.name]),)
             scope.report(ENCODER_CASE, f"`{constructor.name}` has a case above", case.name.span, related)
@@ -68,6 +74,8 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
     # a line that cannot be read, or whose name is wrong, may be the case that is missing
     missing = [f"`{constructor_text(one, held.name)}`" for one in held.constructors if one.name not in seen]
     if missing and not damaged:
+        if len(missing) > SHOWN:
+            missing[SHOWN:] = [f"{len(missing) - SHOWN} more"]
         listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
         message = f"`{header.name.text}` has no case for {listed}: each constructor of `{held.name}` wants one"
         scope.report(ENCODER_CASE, message, header.name.span, (_declared(held.name),))
@@ -113,9 +121,9 @@ def _codomain(expr: ObjectExpr, scope: Scope) -> Named:
     return UNKNOWN
 
 
-def _unknown_constructor(name: Name, held: DataType, open_: list[str], scope: Scope) -> None:
-    """A case of no constructor; those without a case so far are what it may mean."""
-    near = closest(name.text, open_) or closest(name.text, [one.name for one in held.constructors])
+def _unknown_constructor(name: Name, held: DataType, open_: Iterable[str], known: Iterable[str], scope: Scope) -> None:
+    """A case of no constructor; those without a case so far (`open_`) may be meant, then any that is `known`."""
+    near = closest(name.text, open_) or closest(name.text, known)
     guess = "" if near is None else f"; did you mean `{near}`?"
     message = f"`{held.name}` has no constructor `{name.text}`{guess}"
     scope.report(ENCODER_CASE, message, name.span, (_declared(held.name),), respelt(name, near, scope))
