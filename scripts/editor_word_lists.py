@@ -62,7 +62,7 @@ def sublime(text: str) -> str:
 def kate(text: str) -> str:
     lines: list[str] = []
     for title, words in LISTS.items():
-        items = "".join(f"<item>{word}</item>" for word in words)
+        items = "".join(f"<item>{word}</item>" for word in words if " " not in word)
         lines.append(f'<list name="{title}">{items}</list>')
     return between("<!-- words -->\n", "\n<!-- end -->", lines, text)
 

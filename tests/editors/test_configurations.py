@@ -86,7 +86,9 @@ def test_sublime() -> None:
 def test_kate() -> None:
     root = ElementTree.parse(EDITORS / "kate" / "qvr.xml").getroot()
     lists = {found.get("name"): tuple(item.text for item in found) for found in root.iter("list")}
-    assert lists == LISTS
+    assert lists == {title: tuple(word for word in words if " " not in word) for title, words in LISTS.items()}
+    detected = {rule.get("String") for rule in root.iter("StringDetect")}
+    assert {word for words in LISTS.values() for word in words if " " in word} <= detected
     colours = {item.get("name") for item in root.iter("itemData")}
     contexts = {item.get("name") for item in root.iter("context")}
     for rule in root.iter():
