@@ -2,41 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
+
+from qvr_core.export.reading import DataArray
+from qvr_core.lowered.axes import space_dims
 
 
 @dataclass(frozen=True)
 class Exported:
     """`names` are the data names of the program and what they are called in the file, `sizes` the open sets and the
-    names of their sizes; `codes` are the names of data that hold codes, which count from `first`."""
+    names of their sizes; `arrays` say what each data name holds, codes of sets from `first` on."""
 
     text: str
     names: Mapping[str, str]
     sizes: Mapping[str, str]
-    codes: frozenset[str]
+    arrays: Mapping[str, DataArray]
     first: int = 0
     counts: Mapping[str, str | int] = field(default_factory=dict[str, "str | int"])
     """Of each hidden count, by what its number of values is in `sizes`: the data name of its bound, or that number."""
 
     def data(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-        """The data of a file that `read_data` reads: `values` by the program's names, as nested lists; codes from 0."""
+        """The data of a file that `read_data` reads: `values` by the program's names, as nested lists; codes from 0.
+
+        NaN stands for what may be missing alone.  What is NaN elsewhere lies beyond the end of a sequence, where
+        nothing reads it: it repeats the last value before, which the declaration of every target takes and at which
+        the model is finite, for the gradient of a number that is left out is NaN where that number is.
+        """
         found: dict[str, Any] = {self.sizes[name]: size for name, size in sizes.items() if name in self.sizes}
         for name, bound in self.counts.items():
             found[self.sizes[name]] = 1 + (bound if isinstance(bound, int) else _largest(values[bound]))
         for name, value in values.items():
             if name in self.names:
-                counted = _shifted(value, self.first) if name in self.codes and self.first else value
-                found[self.names[name]] = counted
+                found[self.names[name]] = self._written(self.arrays[name], value)
         return found
+
+    def _written(self, array: DataArray, value: Any) -> Any:
+        if array.missing:
+            return value
+        events = 0 if array.space is None else len(space_dims(array.space))
+        there = next(_whole_cells(value, events), _harmless(array))
+        filled = _filled(value, there, events)
+        return _as_whole(filled, self.first if array.kind == "index" else 0) if array.whole else filled
+
+
+def _depth(value: Any) -> int:
+    return 1 + max((_depth(one) for one in cast("list[Any]", value)), default=0) if isinstance(value, list) else 0
+
+
+def _is_whole(cell: Any) -> bool:
+    """Whether no number of a cell is NaN."""
+    if isinstance(cell, list):
+        return all(map(_is_whole, cast("list[Any]", cell)))
+    return not (isinstance(cell, float) and math.isnan(cell))
+
+
+def _whole_cells(value: Any, events: int) -> Iterator[Any]:
+    if _depth(value) > events:
+        for one in cast("list[Any]", value):
+            yield from _whole_cells(one, events)
+    elif _is_whole(value):
+        yield value
+
+
+def _filled(value: Any, there: Any, events: int) -> Any:
+    """A value whose cells, of `events` axes, are whole: others are the one before in their sequence, else `there`."""
+    if _depth(value) <= events:
+        return value if _is_whole(value) else _like(value, there)
+    found: list[Any] = []
+    for one in cast("list[Any]", value):
+        cell = _filled(one, there, events)
+        found.append(cell)
+        if _depth(cell) <= events:
+            there = cell
+    return found
+
+
+def _like(value: Any, there: Any) -> Any:
+    """`there`, in the form of a cell."""
+    if isinstance(value, list) and not isinstance(there, list):
+        return [_like(one, there) for one in cast("list[Any]", value)]
+    return there
+
+
+def _harmless(array: DataArray) -> float:
+    """A number that a name may hold of which nothing is there."""
+    match (array.low, array.high):
+        case _ if array.whole:
+            return 0.0
+        case (None, None):
+            return 0.5
+        case (low, None):
+            return low + 1.0
+        case (None, high):
+            return high - 1.0
+        case (low, high):
+            return (low + high) / 2.0
 
 
 def _largest(value: Any) -> int:
     return max(map(_largest, cast("list[Any]", value))) if isinstance(value, list) else int(value)
 
 
-def _shifted(value: Any, by: int) -> Any:
+def _as_whole(value: Any, more: int) -> Any:
     if isinstance(value, list):
-        return [_shifted(one, by) for one in cast("list[Any]", value)]
-    return value + by
+        return [_as_whole(one, more) for one in cast("list[Any]", value)]
+    return int(value) + more

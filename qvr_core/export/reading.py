@@ -72,6 +72,8 @@ class DataArray:
     high: float | None = None
     missing: bool = False
     """Whether cells may be missing, which are parameters then."""
+    space: Space | None = None
+    """Of one cell."""
 
     @property
     def whole(self) -> bool:
@@ -283,7 +285,8 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     if latent and truncated_name(site.draw.family) is not None and not all(isinstance(end, Constant) for end in ends):
         raise no("a draw between bounds that are computed")
     if truncated_name(site.draw.family) is not None and (ordered is not None or not is_flat(site.draw)):
-        what = f"a draw truncated by `: {site.ascribed.written}`" if site.ascribed is not None else "truncation"
+        by_value = site.ascribed is not None and site.ascription in (Ascription.VALUE, Ascription.VALUE_SET)
+        what = f"a draw truncated by `: {site.ascribed.written}`" if by_value and site.ascribed else "truncation"
         beside = {"in order": ordered is not None, "that is predicted": predicted}
         beside |= {"with lengths": site.lengths is not None, "with missing cells": site.missing is not None}
         more = next((words for words, there in beside.items() if there), None)
@@ -302,7 +305,9 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     if site.lengths is not None and not isinstance(site.lengths, Data | Constant):
         raise no("the option `lengths` that is computed", "declare it as data: `data n : Group -> Nat`")
     if site.lengths is not None and fills(site) and site.missing is not None:
-        raise no(f"the option `lengths` with `missing={site.missing.how}`", "leave one of them out")
+        raise no(
+            "`[missing=impute]` of sequences of unequal length", "fill in the cells up to the end of each sequence"
+        )
     if values_of(None if site.chain is None else site.chain.start):
         raise no("a chain that starts from values")
     if site.missing is not None and site.missing.how == "sum":
@@ -358,7 +363,7 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
         values_of = space if isinstance(space, Finite) and kind == "index" else None
         bounds = (space.low, space.high) if isinstance(space, Real) else (None, None)
         yield DataArray(
-            item.name, kind, (*sizes, *space_dims(space)), axes, values_of, item.origin, *bounds, missing=missing
+            item.name, kind, (*sizes, *space_dims(space)), axes, values_of, item.origin, *bounds, missing, space
         )
     for site in observed.values():
         if site.name in known or site.of_let:
@@ -368,7 +373,7 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
         missing = site.missing is not None
         kind = _kind(space, "", site)
         values_of = space if isinstance(space, Finite) and kind == "index" else None
-        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, missing=missing)
+        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, missing=missing, space=space)
 
 
 def _kind(space: Space, numbers: str, site: Site | None) -> str:

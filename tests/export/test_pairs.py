@@ -27,8 +27,9 @@ PAIRS = [
 REFUSED = (
     "a recursion over several indices",
     "`[missing=impute]` of a discrete family",
-    "`lengths` with `missing=",
-    "missing cells of this step",
+    "`[missing=impute]` of sequences of unequal length",
+    "`[missing=impute]` in a chain",
+    "`[missing=impute]` beside censoring or truncation",
     "only `observe` and `let` are exported below",
     "the option `via`",
 )

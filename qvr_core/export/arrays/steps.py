@@ -123,8 +123,8 @@ class Steps(ABC):
     def exported(self, lines: Sequence[str]) -> Exported:
         """The file of these lines."""
         names = {item.name: self.names[item.name] for item in self.reading.data}
-        codes = frozenset(item.name for item in self.reading.data if item.kind == "index")
-        return Exported("\n".join(lines) + "\n", names, self.expressions.sizes, codes, counts=self.reading.counts)
+        arrays = {item.name: item for item in self.reading.data}
+        return Exported("\n".join(lines) + "\n", names, self.expressions.sizes, arrays, counts=self.reading.counts)
 
     def body(self) -> list[str]:
         """All steps."""
@@ -261,8 +261,10 @@ class Steps(ABC):
     def _observe(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
         if fills(site):
-            if site.chain is not None or site.limits or event_dims(site):
-                raise Refused(site.origin, f"`{site.name}`: missing cells of this step are not exported")
+            beside = {"in a chain": site.chain is not None, "of vectors": event_dims(site)}
+            beside |= {"beside censoring or truncation": site.limits}
+            if more := next((words for words, there in beside.items() if there), None):
+                raise Refused(site.origin, f"`{site.name}`: `[missing=impute]` {more} is not exported")
             self.completed(site, self.names.fresh(f"{name}_missing"))
             self.add(f"{name}_density", self.densities.total(draw, site, name))
             return

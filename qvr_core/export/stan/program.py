@@ -39,8 +39,8 @@ def stan_program(reading: Reading) -> Exported:
         if inner:
             lines += [f"{name} {{", *inner, "}"]
     names = {item.name: steps.names[item.name] for item in reading.data}
-    codes = frozenset(item.name for item in reading.data if item.kind == "index")
-    return Exported("\n".join(lines) + "\n", names, steps.shapes.sizes, codes, first=1, counts=reading.counts)
+    arrays = {item.name: item for item in reading.data}
+    return Exported("\n".join(lines) + "\n", names, steps.shapes.sizes, arrays, first=1, counts=reading.counts)
 
 
 def _notes(reading: Reading, steps: Steps) -> list[str]:

@@ -287,8 +287,10 @@ class Steps:
         """Data whose missing cells are parameters."""
         name = self.names[site.name]
         sizes = self.shapes.known[site.name]
-        if site.chain is not None or site.limits or len(sizes) != 1:
-            raise Refused(site.origin, f"`{site.name}`: missing cells of this step are not exported")
+        beside = {"in a chain": site.chain is not None, "beside censoring or truncation": site.limits}
+        beside |= {"of data that do not run over one set": len(sizes) != 1}
+        if more := next((words for words, there in beside.items() if there), None):
+            raise Refused(site.origin, f"`{site.name}`: `[missing=impute]` {more} is not exported")
         missing, whole = self.names.fresh(f"{name}_missing"), self.names.fresh(f"{name}_complete")
         count = self.names.fresh(f"n_{missing}")
         wanted = [index.name for index in site.indices] or ["i"]

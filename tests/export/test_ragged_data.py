@@ -1,0 +1,79 @@
+"""The data file of ragged data: targets take it as it is, and the density has a gradient."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from typer.testing import CliRunner
+
+from qvr_core.cli import app
+
+HEAD = "object Unit, Time : FinSet _\nobject Kind : {a, b, c}\nprogram p : One -> Real 1\n    data n : Unit -> Nat\n"
+OUTCOMES = """    data wait : Unit * Time -> Real 1 [low=0.0] [lengths=n]
+    data k : Unit * Time -> Bool [lengths=n]
+    data c : Unit * Time -> Nat [lengths=n]
+    data kind : Unit * Time -> Kind [lengths=n]
+    sample s <- HalfNormal(1.0)
+    observe wait[g : Unit, t : Time] <- Weibull(1.0, s)
+    observe k[g : Unit, t : Time] <- Bernoulli(0.4)
+    observe c[g : Unit, t : Time] <- Poisson(s)
+    observe kind[g : Unit, t : Time] <- Categorical([0.2, 0.3, 0.5])
+    return s
+export p
+"""
+COVARIATE = """    data x : Unit * Time -> Real 1 [lengths=n]
+    data y : Unit * Time -> Real 1 [lengths=n]
+    sample b <- Normal(0.0, 1.0)
+    observe y[g : Unit, t : Time] <- Normal(b * log(x[g, t]), 1.0)
+    return b
+export p
+"""
+ROWS = "unit,time,wait,k,c,kind,x,y\nu,0,1.5,1,2,a,0.5,1.0\nu,1,0.5,0,3,c,2.0,-0.5\nv,0,0.7,1,1,b,3.0,0.2\n"
+
+
+def written(folder: Path, steps: str, target: str) -> tuple[str, dict[str, Any]]:
+    """The export of a program and its data; the second unit has one value, the third none."""
+    (folder / "p.qvr").write_text(HEAD + steps)
+    (folder / "rows.csv").write_text(ROWS)
+    (folder / "units.csv").write_text("unit,n\nu,2\nv,1\nw,0\n")
+    output = folder / ("p.stan" if target == "stan" else "p.py")
+    data = ["--data", f"csv:{folder / 'rows.csv'}", "--data", f"Unit=csv:{folder / 'units.csv'}"]
+    done = CliRunner().invoke(app, ["export", str(folder / "p.qvr"), "--to", target, "-o", str(output), *data])
+    assert done.exit_code == 0, done.output
+    return output.read_text(), json.loads(output.with_suffix(".json").read_text())
+
+
+@pytest.mark.parametrize(("target", "first"), [("stan", 1), ("torch", 0), ("numpyro", 0), ("pymc", 0)])
+def test_cells_beyond_the_ends_are_legal_and_whole_numbers_are_written_so(
+    target: str, first: int, tmp_path: Path
+) -> None:
+    _, data = written(tmp_path, OUTCOMES, target)
+    assert data["wait"] == [[1.5, 0.5], [0.7, 0.7], [1.5, 1.5]]
+    # `1.0 == 1`, but `array[…] int` takes the second alone
+    assert str(data["k"]) == "[[1, 0], [1, 1], [1, 1]]"
+    assert str(data["c"]) == "[[2, 3], [1, 1], [2, 2]]"
+    assert str(data["kind"]) == str([[first, first + 2], [first + 1] * 2, [first] * 2])
+
+
+def test_a_ragged_covariate_leaves_density_and_gradient_finite(tmp_path: Path) -> None:
+    text, data = written(tmp_path, COVARIATE, "torch")
+    scope: dict[str, Any] = {"__name__": "p"}
+    before = torch.get_default_dtype()
+    try:
+        exec(text, scope)
+        b = torch.tensor(0.3, requires_grad=True)
+        density = scope["P"](data)({"b": b})
+        density.backward()
+    finally:
+        torch.set_default_dtype(before)
+    x, y = np.log([0.5, 2.0, 3.0]), np.array([1.0, -0.5, 0.2])
+    expected = scipy.stats.norm.logpdf(0.3) + scipy.stats.norm.logpdf(y, 0.3 * x).sum()
+    assert math.isclose(density.item(), expected, rel_tol=1e-6)
+    assert b.grad is not None and math.isclose(b.grad.item(), -0.3 + ((y - 0.3 * x) * x).sum(), rel_tol=1e-6)
