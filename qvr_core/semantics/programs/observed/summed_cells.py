@@ -28,7 +28,7 @@ from qvr_core.semantics.types.model.expressions import (
 )
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import LetModel, MarginalizeModel, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE
 from qvr_core.semantics.types.summed import axes_of, readers, reads, reads_in, sets_in, summed_sites
 from qvr_core.semantics.types.walk import operands, values
@@ -124,6 +124,9 @@ def _kind(step: StepModel, name: str, taken: dict[str, str]) -> Iterator[str]:
     if isinstance(step, LetModel):
         if step.indexed is not None and any(index.lag for index in step.indexed.indices):
             yield "a recursion carries them on"
+        return
+    if isinstance(step, MarginalizeModel):
+        yield f"the `marginalize` of `{step.site.name}` reads them, which is a sum of its own"
         return
     if not isinstance(step, ObserveModel) or not isinstance(step.site.draw, FamilyDraw):
         yield "an arrow reads them" if isinstance(step, ObserveModel) else "what reads them here is not observed"
