@@ -27,9 +27,9 @@ class Exported:
     def data(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
         """The data of a file that `read_data` reads: `values` by the program's names, as nested lists; codes from 0.
 
-        NaN stands for what may be missing alone.  What is NaN elsewhere lies beyond the end of a sequence, where
-        nothing reads it: it repeats the last value before, which the declaration of every target takes and at which
-        the model is finite, for the gradient of a number that is left out is NaN where that number is.
+        NaN stands for what is missing alone.  In a name with lengths it lies beyond the end of a sequence, where
+        nothing reads it: there stands the last value before, which the declaration of every target takes and at
+        which the model is finite, for the gradient of a number that is left out is NaN where that number is.
         """
         found: dict[str, Any] = {self.sizes[name]: size for name, size in sizes.items() if name in self.sizes}
         for name, bound in self.counts.items():
@@ -42,10 +42,10 @@ class Exported:
     def _written(self, array: DataArray, value: Any) -> Any:
         if array.missing:
             return value
-        events = 0 if array.space is None else len(space_dims(array.space))
-        there = next(_whole_cells(value, events), _harmless(array))
-        filled = _filled(value, there, events)
-        return _as_whole(filled, self.first if array.kind == "index" else 0) if array.whole else filled
+        if array.ragged:
+            events = 0 if array.space is None else len(space_dims(array.space))
+            value = _filled(value, next(_whole_cells(value, events), _harmless(array)), events)
+        return _as_whole(value, self.first if array.kind == "index" else 0) if array.whole else value
 
 
 def _depth(value: Any) -> int:
@@ -82,7 +82,7 @@ def _filled(value: Any, there: Any, events: int) -> Any:
 
 def _like(value: Any, there: Any) -> Any:
     """`there`, in the form of a cell."""
-    if isinstance(value, list) and not isinstance(there, list):
+    if _depth(value) > _depth(there):
         return [_like(one, there) for one in cast("list[Any]", value)]
     return there
 
@@ -109,4 +109,4 @@ def _largest(value: Any) -> int:
 def _as_whole(value: Any, more: int) -> Any:
     if isinstance(value, list):
         return [_as_whole(one, more) for one in cast("list[Any]", value)]
-    return int(value) + more
+    return value if math.isnan(value) else int(value) + more

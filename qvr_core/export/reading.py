@@ -74,6 +74,8 @@ class DataArray:
     """Whether cells may be missing, which are parameters then."""
     space: Space | None = None
     """Of one cell."""
+    ragged: bool = False
+    """Whether its sequences end, so that cells beyond hold nothing."""
 
     @property
     def whole(self) -> bool:
@@ -362,9 +364,9 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
         kind = _kind(space, item.numbers, site)
         values_of = space if isinstance(space, Finite) and kind == "index" else None
         bounds = (space.low, space.high) if isinstance(space, Real) else (None, None)
-        yield DataArray(
-            item.name, kind, (*sizes, *space_dims(space)), axes, values_of, item.origin, *bounds, missing, space
-        )
+        ragged = bool(item.lengths) or (site is not None and site.lengths is not None)
+        dims = (*sizes, *space_dims(space))
+        yield DataArray(item.name, kind, dims, axes, values_of, item.origin, *bounds, missing, space, ragged)
     for site in observed.values():
         if site.name in known or site.of_let:
             continue
@@ -373,7 +375,8 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
         missing = site.missing is not None
         kind = _kind(space, "", site)
         values_of = space if isinstance(space, Finite) and kind == "index" else None
-        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, missing=missing, space=space)
+        ragged = site.lengths is not None
+        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, None, None, missing, space, ragged)
 
 
 def _kind(space: Space, numbers: str, site: Site | None) -> str:

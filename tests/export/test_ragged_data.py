@@ -35,6 +35,13 @@ COVARIATE = """    data x : Unit * Time -> Real 1 [lengths=n]
     return b
 export p
 """
+SUMS = """    data x : Unit * Time -> Real 1 [lengths=n]
+    sample b <- Normal(0.0, 1.0)
+    let y[g : Unit] = n[g]
+    observe y[g : Unit] <- Normal(b * sum(x[g, t] for t : Time), 1.0)
+    return b
+export p
+"""
 ROWS = "unit,time,wait,k,c,kind,x,y\nu,0,1.5,1,2,a,0.5,1.0\nu,1,0.5,0,3,c,2.0,-0.5\nv,0,0.7,1,1,b,3.0,0.2\n"
 
 
@@ -62,8 +69,9 @@ def test_cells_beyond_the_ends_are_legal_and_whole_numbers_are_written_so(
     assert str(data["kind"]) == str([[first, first + 2], [first + 1] * 2, [first] * 2])
 
 
-def test_a_ragged_covariate_leaves_density_and_gradient_finite(tmp_path: Path) -> None:
-    text, data = written(tmp_path, COVARIATE, "torch")
+def density_and_gradient(steps: str, folder: Path) -> tuple[float, float]:
+    """Of the torch export, at b = 0.3."""
+    text, data = written(folder, steps, "torch")
     scope: dict[str, Any] = {"__name__": "p"}
     before = torch.get_default_dtype()
     try:
@@ -73,7 +81,21 @@ def test_a_ragged_covariate_leaves_density_and_gradient_finite(tmp_path: Path) -
         density.backward()
     finally:
         torch.set_default_dtype(before)
+    assert b.grad is not None
+    return density.item(), b.grad.item()
+
+
+def test_a_ragged_covariate_leaves_density_and_gradient_finite(tmp_path: Path) -> None:
+    density, gradient = density_and_gradient(COVARIATE, tmp_path)
     x, y = np.log([0.5, 2.0, 3.0]), np.array([1.0, -0.5, 0.2])
     expected = scipy.stats.norm.logpdf(0.3) + scipy.stats.norm.logpdf(y, 0.3 * x).sum()
-    assert math.isclose(density.item(), expected, rel_tol=1e-6)
-    assert b.grad is not None and math.isclose(b.grad.item(), -0.3 + ((y - 0.3 * x) * x).sum(), rel_tol=1e-6)
+    assert math.isclose(density, expected, rel_tol=1e-6)
+    assert math.isclose(gradient, -0.3 + ((y - 0.3 * x) * x).sum(), rel_tol=1e-6)
+
+
+def test_what_stands_beyond_the_ends_is_in_no_sum(tmp_path: Path) -> None:
+    density, gradient = density_and_gradient(SUMS, tmp_path)
+    x, y = np.array([2.5, 3.0, 0.0]), np.array([2.0, 1.0, 0.0])
+    expected = scipy.stats.norm.logpdf(0.3) + scipy.stats.norm.logpdf(y, 0.3 * x).sum()
+    assert math.isclose(density, expected, rel_tol=1e-6)
+    assert math.isclose(gradient, -0.3 + ((y - 0.3 * x) * x).sum(), rel_tol=1e-6)
