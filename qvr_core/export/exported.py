@@ -43,47 +43,43 @@ class Exported:
         if array.missing:
             return value
         if array.ragged:
-            events = 0 if array.space is None else len(space_dims(array.space))
-            value = _filled(value, next(_whole_cells(value, events), _harmless(array)), events)
-        return _as_whole(value, self.first if array.kind == "index" else 0) if array.whole else value
+            plates = len(array.sizes) - (0 if array.space is None else len(space_dims(array.space)))
+            value = _filled(value, next(_cells_there(value, plates), _harmless(array)), plates)
+        return _as_integers(value, self.first if array.kind == "index" else 0) if array.whole else value
 
 
-def _depth(value: Any) -> int:
-    return 1 + max((_depth(one) for one in cast("list[Any]", value)), default=0) if isinstance(value, list) else 0
-
-
-def _is_whole(cell: Any) -> bool:
+def _is_there(cell: Any) -> bool:
     """Whether no number of a cell is NaN."""
     if isinstance(cell, list):
-        return all(map(_is_whole, cast("list[Any]", cell)))
+        return all(map(_is_there, cast("list[Any]", cell)))
     return not (isinstance(cell, float) and math.isnan(cell))
 
 
-def _whole_cells(value: Any, events: int) -> Iterator[Any]:
-    if _depth(value) > events:
-        for one in cast("list[Any]", value):
-            yield from _whole_cells(one, events)
-    elif _is_whole(value):
+def _cells_there(value: Any, plates: int) -> Iterator[Any]:
+    """The cells that hold something, of a value with so many axes in front of them."""
+    if plates:
+        for one in value:
+            yield from _cells_there(one, plates - 1)
+    elif _is_there(value):
         yield value
 
 
-def _filled(value: Any, there: Any, events: int) -> Any:
-    """A value whose cells, of `events` axes, are whole: others are the one before in their sequence, else `there`."""
-    if _depth(value) <= events:
-        return value if _is_whole(value) else _like(value, there)
+def _filled(value: Any, there: Any, plates: int) -> Any:
+    """A value whose cells all hold something: others are as the one before in their sequence, else as `there`."""
+    if not plates:
+        return value if _is_there(value) else _in_form_of(value, there)
     found: list[Any] = []
-    for one in cast("list[Any]", value):
-        cell = _filled(one, there, events)
-        found.append(cell)
-        if _depth(cell) <= events:
-            there = cell
+    for one in value:
+        found.append(_filled(one, there, plates - 1))
+        if plates == 1:
+            there = found[-1]
     return found
 
 
-def _like(value: Any, there: Any) -> Any:
-    """`there`, in the form of a cell."""
-    if _depth(value) > _depth(there):
-        return [_like(one, there) for one in cast("list[Any]", value)]
+def _in_form_of(cell: Any, there: Any) -> Any:
+    """`there`, or a cell whose entries all are this one number."""
+    if isinstance(there, float) and isinstance(cell, list):
+        return [_in_form_of(one, there) for one in cast("list[Any]", cell)]
     return there
 
 
@@ -106,7 +102,7 @@ def _largest(value: Any) -> int:
     return max(map(_largest, cast("list[Any]", value))) if isinstance(value, list) else int(value)
 
 
-def _as_whole(value: Any, more: int) -> Any:
+def _as_integers(value: Any, more: int) -> Any:
     if isinstance(value, list):
-        return [_as_whole(one, more) for one in cast("list[Any]", value)]
+        return [_as_integers(one, more) for one in cast("list[Any]", value)]
     return value if math.isnan(value) else int(value) + more

@@ -47,23 +47,15 @@ KINDS = {
     "encoder": "encoder",
 }
 GLOBAL_KINDS = frozenset(KINDS.values())
+WRITES = frozenset(
+    ["declare", "bind", "parameter", "local-bind", "atom", "rule", "operation", "prefix-bind", "constructor"]
+)
+"""Parts of a statement at which a name is declared or bound."""
 
 # What of these a user may rename.
 RENAMABLE = GLOBAL_KINDS | {
-    *(
-        "input",
-        "template",
-        "site",
-        "binding",
-        "local",
-        "data",
-        "size",
-        "atom",
-        "rule",
-        "label",
-        "prefix",
-        "constructor",
-    ),
+    *("input", "template", "site", "binding", "local", "data", "size", "atom", "rule", "label", "prefix"),
+    "constructor",
 }
 
 
@@ -414,17 +406,7 @@ def declarations(snapshot: Snapshot, symbol: Symbol) -> list[Found]:
 
 def writes(occurrence: Occurrence) -> bool:
     """Whether the name is declared or bound at this place."""
-    return occurrence.part in (
-        "declare",
-        "bind",
-        "parameter",
-        "local-bind",
-        "atom",
-        "rule",
-        "operation",
-        "prefix-bind",
-        "constructor",
-    )
+    return occurrence.part in WRITES
 
 
 def place_of(snapshot: Snapshot, found: Found) -> Range:

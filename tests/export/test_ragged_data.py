@@ -14,6 +14,11 @@ import torch
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.export.exported import Exported
+from qvr_core.export.reading import DataArray
+from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.spaces import Constrained, Real
+from qvr_core.syntax.tree.names import Span
 
 HEAD = "object Unit, Time : FinSet _\nobject Kind : {a, b, c}\nprogram p : One -> Real 1\n    data n : Unit -> Nat\n"
 OUTCOMES = """    data wait : Unit * Time -> Real 1 [low=0.0] [lengths=n]
@@ -67,6 +72,20 @@ def test_cells_beyond_the_ends_are_legal_and_whole_numbers_are_written_so(
     assert str(data["k"]) == "[[1, 0], [1, 1], [1, 1]]"
     assert str(data["c"]) == "[[2, 3], [1, 1], [2, 2]]"
     assert str(data["kind"]) == str([[first, first + 2], [first + 1] * 2, [first] * 2])
+
+
+def test_vectors_and_bounds_beyond_the_ends() -> None:
+    gone = float("nan")
+    origin = Origin(0, Span(0, 0))
+    pair = DataArray("w", "real", (3, 2, 2), (), None, origin, space=Constrained("Simplex", 2), ragged=True)
+    low = DataArray("b", "real", (1, 2), (), None, origin, low=2.0, high=3.0, space=Real((1,)), ragged=True)
+    plain = DataArray("y", "real", (2,), (), None, origin, space=Real((1,)))
+    exported = Exported("", {"w": "w", "b": "b", "y": "y"}, {}, {"w": pair, "b": low, "y": plain})
+    weights = [[[gone, gone]] * 2, [[0.2, 0.8], [gone, gone]], [[0.4, 0.6], [0.5, 0.5]]]
+    found = exported.data({"w": weights, "b": [[gone, gone]], "y": [1.0, gone]}, {})
+    assert found["w"] == [[[0.2, 0.8]] * 2, [[0.2, 0.8]] * 2, [[0.4, 0.6], [0.5, 0.5]]]
+    assert found["b"] == [[2.5, 2.5]]
+    assert math.isnan(found["y"][1]), "what ends nowhere is not filled"
 
 
 def density_and_gradient(steps: str, folder: Path) -> tuple[float, float]:

@@ -133,7 +133,8 @@ def run_chain(shape: ChainShape, x: Tensor, noises: Sequence[Tensor], weights: S
     if traced():
         return plain_chain(shape, x, noises, weights)
     # `Function.apply` looks at each of hundreds of weights for what torch.func left behind: 60 us, for nothing here
-    apply: Callable[..., Tensor] = super(torch.autograd.Function, _Chain).apply  # pyright: ignore
+    above = super(torch.autograd.Function, _Chain)
+    apply = above.apply  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
     return apply(shape, x, *noises, *weights)  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -155,10 +155,10 @@ def _case(
         bindings[name.text] = Binding("input", kind, space, scope.origin(name.span), frozenset((name.text,)))
     before = (len(scope.diagnostics), len(scope.unknown_names), len(scope.equations))
     body = _body(child, case, bindings, scope)
-    # what follows from a mistake in the case says nothing
     # a width that is wrong is a mistake of the case, and not of the declarations that it names
     scope.equations[before[2] :] = [replace(equation, local=True) for equation in scope.equations[before[2] :]]
     wrong = any(equation.wrong for equation in scope.equations[before[2] :])
+    # after a mistake in a case, what it gives says nothing
     if before[:2] == (len(scope.diagnostics), len(scope.unknown_names)) and not wrong:
         _check_given(body, case, codomain, scope)
     return EncoderCase(
