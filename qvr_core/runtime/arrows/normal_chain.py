@@ -67,24 +67,25 @@ def draw_chain(
         fresh = arrays.randn(rows * sum(groups), generator=generator, dtype=like.dtype, device=like.device)
     offset = 0
     for index, stage in enumerate(shape.stages):
-        names = [(path, noise) for lane, noise in zip(lanes, noises, strict=True) for path in lane[index].paths]
+        paths = [path for lane in lanes for path in lane[index].paths]
         if fresh is not None:
             count = rows * groups[index]
-            stacked = fresh[offset : offset + count].view(len(names), rows, stage.size)
+            stacked = fresh[offset : offset + count].view(len(paths), rows, stage.size)
             offset += count
-            made.update(zip((path for path, _ in names), stacked.unbind(0), strict=True))
+            made.update(zip(paths, stacked.unbind(0), strict=True))
         else:
-            each = [_noise(path, noise, rows, stage.size, like, generator) for path, noise in names]
+            sources = [noise for lane, noise in zip(lanes, noises, strict=True) for _ in lane[index].paths]
+            each = [
+                _noise(path, noise, rows, stage.size, like, generator)
+                for path, noise in zip(paths, sources, strict=True)
+            ]
             stacked = each[0].unsqueeze(0) if len(each) == 1 else arrays.stack(each)
-            made.update(zip((path for path, _ in names), each, strict=True))
+            made.update(zip(paths, each, strict=True))
         stages.append(stacked)
-    weights = [
-        weight
-        for index in range(len(shape.stages))
-        for lane in lanes
-        for net in lane[index].nets
-        for weight in net.weights()
-    ]
+    weights: list[Tensor] = []
+    for stage in zip(*lanes, strict=True):
+        for table in (table for lane in stage for net in lane.nets for table in net.tables):
+            weights += table.values()
     x = inputs[0].unsqueeze(0) if len(inputs) == 1 else arrays.stack(list(inputs))
     return list(run_chain(shape, x, stages, weights).unbind(0)), made
 

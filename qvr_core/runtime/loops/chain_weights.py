@@ -29,7 +29,7 @@ class WeightBlocks:
 
     def hold(self, weights: Sequence[Tensor]) -> bool:
         """Whether these are what lies here: not where a parameter was given another storage since."""
-        return [weight.data_ptr() for weight in weights] == self.addresses
+        return list(map(Tensor.data_ptr, weights)) == self.addresses
 
     def like(self, value: Tensor) -> bool:
         """Whether they are of the type and on the device of a value."""
