@@ -27,24 +27,25 @@ class Exported:
     def data(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
         """The data of a file that `read_data` reads: `values` by the program's names, as nested lists; codes from 0.
 
-        NaN stands for what is missing alone.  In a name with lengths it lies beyond the end of a sequence, where
-        nothing reads it: there stands the last value before, which the declaration of every target takes and at
-        which the model is finite, for the gradient of a number that is left out is NaN where that number is.
+        NaN stands for what is missing alone.  Beyond the end of a sequence, where nothing reads it, stands the last
+        value before, which the declaration of every target takes and at which the model is finite, for the gradient
+        of a number that is left out is NaN where that number is.
         """
         found: dict[str, Any] = {self.sizes[name]: size for name, size in sizes.items() if name in self.sizes}
         for name, bound in self.counts.items():
             found[self.sizes[name]] = 1 + (bound if isinstance(bound, int) else _largest(values[bound]))
         for name, value in values.items():
             if name in self.names:
-                found[self.names[name]] = self._written(self.arrays[name], value)
+                found[self.names[name]] = self._written(self.arrays[name], value, values)
         return found
 
-    def _written(self, array: DataArray, value: Any) -> Any:
+    def _written(self, array: DataArray, value: Any, values: Mapping[str, Any]) -> Any:
+        if array.ends is not None:
+            plates = len(array.sizes) - (0 if array.space is None else len(space_dims(array.space)))
+            ends = values[array.ends] if isinstance(array.ends, str) else array.ends
+            value = _filled(value, ends, next(_cells_there(value, plates), _harmless(array)), plates)
         if array.missing:
             return value
-        if array.ragged:
-            plates = len(array.sizes) - (0 if array.space is None else len(space_dims(array.space)))
-            value = _filled(value, next(_cells_there(value, plates), _harmless(array)), plates)
         return _as_integers(value, self.first if array.kind == "index" else 0) if array.whole else value
 
 
@@ -64,16 +65,22 @@ def _cells_there(value: Any, plates: int) -> Iterator[Any]:
         yield value
 
 
-def _filled(value: Any, there: Any, plates: int) -> Any:
-    """A value whose cells all hold something: others are as the one before in their sequence, else as `there`."""
-    if not plates:
-        return value if _is_there(value) else _in_form_of(value, there)
+def _filled(value: Any, ends: Any, there: Any, plates: int) -> list[Any]:
+    """A value whose cells beyond the ends all hold something: others are as the last one before in their sequence that
+    does, else as `there`.  `ends` may lack axes in front."""
+    if plates > 1:
+        own = _axes(ends) == plates - 1
+        return [_filled(one, ends[at] if own else ends, there, plates - 1) for at, one in enumerate(value)]
     found: list[Any] = []
-    for one in value:
-        found.append(_filled(one, there, plates - 1))
-        if plates == 1:
-            there = found[-1]
+    for at, cell in enumerate(value):
+        if _is_there(cell):
+            there = cell
+        found.append(cell if at < ends else _in_form_of(cell, there))
     return found
+
+
+def _axes(value: Any) -> int:
+    return 1 + _axes(cast("list[Any]", value)[0]) if isinstance(value, list) else 0
 
 
 def _in_form_of(cell: Any, there: Any) -> Any:

@@ -54,7 +54,7 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space
-from qvr_core.semantics.types.walk import all_steps, until_arrows, values, walk
+from qvr_core.semantics.types.walk import all_steps, sites, until_arrows, values, walk
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class DataArray:
     """Whether cells may be missing, which are parameters then."""
     space: Space | None = None
     """Of one cell."""
-    ragged: bool = False
-    """Whether its sequences end, so that cells beyond hold nothing."""
+    ends: str | int | None = None
+    """How long its sequences are, the data name that tells it or a number: cells beyond hold nothing."""
 
     @property
     def whole(self) -> bool:
@@ -126,11 +126,8 @@ def read(snapshot: Snapshot, name: str) -> Reading:
     _check(program)
     program = with_presence(program)
     data = tuple(_data(program, snapshot.model))
-    latents = frozenset(
-        step.site.name
-        for step in program.steps
-        if isinstance(step, SampleModel) or (isinstance(step, ObserveModel) and fills(step.site))
-    )
+    latents = frozenset(step.site.name for step in program.steps if isinstance(step, SampleModel))
+    latents |= {site.name for site in filled(program)}
     predicted = frozenset(step.site.name for step in program.steps if isinstance(step, PredictModel))
     starts = [snapshot.range(_origin(step)).start.line for step in all_steps(program.steps)]
     starts += [snapshot.range(item.origin).start.line for item in program.data]
@@ -213,8 +210,10 @@ def set_of(dim: Dim) -> str | None:
 
 
 def dependencies(step: StepModel) -> set[str]:
-    """The bound names that a step reads."""
-    found = {node.name for value in values(step) for node in walk(value, until_arrows) if isinstance(node, Bound)}
+    """The bound names that a step reads, and the data."""
+    found = {
+        node.name for value in values(step) for node in walk(value, until_arrows) if isinstance(node, Bound | Data)
+    }
     for value in values(step):
         for node in walk(value, until_arrows):
             if isinstance(node, Apply):
@@ -306,14 +305,12 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
             raise no(f"the option `{option}` of vectors whose entries are drawn one by one")
     if site.lengths is not None and not isinstance(site.lengths, Data | Constant):
         raise no("the option `lengths` that is computed", "declare it as data: `data n : Group -> Nat`")
-    if site.lengths is not None and fills(site) and site.missing is not None:
-        raise no(
-            "`[missing=impute]` of sequences of unequal length", "fill in the cells up to the end of each sequence"
-        )
     if values_of(None if site.chain is None else site.chain.start):
         raise no("a chain that starts from values")
     if site.missing is not None and site.missing.how == "sum":
         raise no("`[missing=impute]` of a discrete family", "fill in the cells, or leave out the rows")
+    if fills(site) and event_dims(site):
+        raise no("`[missing=impute]` of vectors", "fill in the cells, or leave out the rows")
     if site.missing is not None and site.missing.how == "drop" and (draws_whole(site) or event_dims(site)):
         whole = "vectors" if event_dims(site) else "whole numbers"
         raise no(f"`[missing=drop]` of {whole}", "fill in the cells, or leave out the rows")
@@ -322,6 +319,12 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
 def fills(site: Site) -> bool:
     """Whether a value is made for the missing cells of a step."""
     return site.missing is not None and site.missing.how != "drop"
+
+
+def filled(program: Program) -> tuple[Site, ...]:
+    """The observed steps whose missing cells are latents: their names stand for the completed values, in steps above
+    them, too."""
+    return tuple(site for site in sites(program.steps, ObserveModel) if fills(site))
 
 
 def draws_whole(site: Site) -> bool:
@@ -364,9 +367,9 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
         kind = _kind(space, item.numbers, site)
         values_of = space if isinstance(space, Finite) and kind == "index" else None
         bounds = (space.low, space.high) if isinstance(space, Real) else (None, None)
-        ragged = bool(item.lengths) or (site is not None and site.lengths is not None)
+        ends = item.lengths or _ends(site)
         dims = (*sizes, *space_dims(space))
-        yield DataArray(item.name, kind, dims, axes, values_of, item.origin, *bounds, missing, space, ragged)
+        yield DataArray(item.name, kind, dims, axes, values_of, item.origin, *bounds, missing, space, ends)
     for site in observed.values():
         if site.name in known or site.of_let:
             continue
@@ -375,8 +378,17 @@ def _data(program: Program, model: Model) -> Iterator[DataArray]:
         missing = site.missing is not None
         kind = _kind(space, "", site)
         values_of = space if isinstance(space, Finite) and kind == "index" else None
-        ragged = site.lengths is not None
-        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, None, None, missing, space, ragged)
+        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, None, None, missing, space, _ends(site))
+
+
+def _ends(site: Site | None) -> str | int | None:
+    match None if site is None else site.lengths:
+        case Data(name=name):
+            return name
+        case Constant(value=int(number)):
+            return number
+        case _:
+            return None
 
 
 def _kind(space: Space, numbers: str, site: Site | None) -> str:

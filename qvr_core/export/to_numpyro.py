@@ -120,12 +120,16 @@ class NumpyroSteps(Steps):
         self.write("if predict:")
         self.write(f'numpyro.sample("{site.name}", {made})', 4)
 
-    def completed(self, site: Site, name: str) -> None:
+    def completed(self, site: Site, name: str, there: str) -> None:
         own = self.names[site.name]
-        self.write(f"# the missing cells of {own} are latents, in their order")
         missing = self.names.fresh("missing")
         self.completes = True
-        self.write(f"{missing} = np.nonzero(np.isnan({own}))")
+        if there:
+            # how many there are is known while the model is traced
+            self.write("with jax.ensure_compile_time_eval():")
+            self.write(f"{missing} = np.nonzero(np.isnan({own}) & ({there}))", 4)
+        else:
+            self.write(f"{missing} = np.nonzero(np.isnan({own}))")
         self.free(site, name, f"({missing}[0].size,)")
         self.write(f"{own} = {own}.at[{missing}].set({name})")
 

@@ -168,11 +168,11 @@ class PymcSteps(Steps):
         made = f'pm.Deterministic("{name}", {value})' if derived else value
         self.write(f"{self.names[name]} = {made}")
 
-    def completed(self, site: Site, name: str) -> None:
+    def completed(self, site: Site, name: str, there: str) -> None:
         own = self.names[site.name]
-        self.write(f"# the missing cells of {own} are latents, in their order")
         missing = self.names.fresh("missing")
-        self.write(f"{missing} = np.nonzero(np.isnan({own}))")
+        drawn = f" & ({there}).eval()" if there else ""
+        self.write(f"{missing} = np.nonzero(np.isnan({own}){drawn})")
         self.free(site, name, f"({missing}[0].size,)")
         self.write(f"{own} = pt.set_subtensor(pt.as_tensor({own})[{missing}], {name})")
 

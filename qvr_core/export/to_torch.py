@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from qvr_core.export.arrays.marginalized import Block
@@ -10,6 +11,7 @@ from qvr_core.export.arrays.steps import Steps
 from qvr_core.export.arrays.tables_torch import TORCH
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
+from qvr_core.export.python_layout import laid_out
 from qvr_core.export.reading import Reading, ends_of
 from qvr_core.lowered.axes import event_dims
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
@@ -30,6 +32,9 @@ def torch_module(reading: Reading) -> Exported:
     notes = [*labels(reading), *changed(names)]
     head = docstring([*about(reading, "torch"), *(["", *notes] if notes else [])])
     data = ["Data by name:", "", *data_lines(reading, steps.expressions, names)] if reading.data else []
+    own = [*sizes.values(), *(names[item.name] for item in reading.data)]
+    known = [f"        {name} = self.{name}" for name in own]
+    read = set(re.findall(r"\w+", " ".join(steps.known)))
     lines = [
         *head, "", "import json", "", "import torch", "from torch import distributions as dist", "from torch import nn",
         "", "torch.set_default_dtype(torch.float64)", "", "",
@@ -50,14 +55,15 @@ def torch_module(reading: Reading) -> Exported:
         "",
         "    def shapes(self):",
         *docstring(["The shape of each latent."], 8),
+        *(line for line in known if line.split()[0] in read),
+        *steps.known,
         "        return {",
         *steps.shapes,
         "        }",
         "",
         "    def forward(self, values):",
         *docstring(["The log density at values of the latents, by name, where they live."], 8),
-        *(f"        {size} = self.{size}" for size in sizes.values()),
-        *(f"        {names[item.name]} = self.{names[item.name]}" for item in reading.data),
+        *known,
         "        total = 0.0",
         *body,
         "        return total",
@@ -88,6 +94,8 @@ class TorchSteps(Steps):
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading)
         self.shapes: list[str] = []
+        self.known: list[str] = []
+        """What the shapes are computed of, lines of `shapes`."""
 
     def _declared(self, site: Site, name: str, shape: str) -> None:
         note = support_words(site)
@@ -111,11 +119,16 @@ class TorchSteps(Steps):
     def add(self, name: str, density: str) -> None:
         self.write(f"total += {density}")
 
-    def completed(self, site: Site, name: str) -> None:
+    def completed(self, site: Site, name: str, there: str) -> None:
         own = self.names[site.name]
-        self.write(f"# the missing cells of {own} are latents, in their order")
-        self._declared(site, name, f"(int(torch.isnan(self.{own}).sum()),)")
-        self.write(f"{own} = {own}.masked_scatter(torch.isnan({own}), {name})")
+        missing, count = f"torch.isnan({own})", f"torch.isnan(self.{own})"
+        if there:
+            made, missing = f"{missing} & ({there})", self.names.fresh(f"{own}_is_missing")
+            count = missing
+            self.write(f"{missing} = {made}")
+            self.known += laid_out(f"{missing} = {made}", self.indent)
+        self._declared(site, name, f"(int({count}.sum()),)")
+        self.write(f"{own} = {own}.masked_scatter({missing}, {name})")
 
     def recursion(self, step: LetModel, indexed: IndexedValue, starts: Sequence[Sequence[Expr]]) -> None:
         index = indexed.indices[0]

@@ -124,6 +124,18 @@ def existing(site: Site) -> Builtin | None:
     return call("lt", _place(plate_axes(site)[-1], lengths), lengths)
 
 
+def drawn(site: Site) -> Expr | None:
+    """Where something draws an element: where it exists, and is none of the first of a chain that has no start; None
+    where something draws all."""
+    chain, said = site.chain, [one for one in (existing(site),) if one is not None]
+    if chain is not None and chain.start is None:
+        axis = plate_axes(site)[chain.at]
+        like = Bound(type=site.type or ANY, origin=site.origin, name=site.name)
+        place = _widened(_place(axis, like), len(chain.indices) - 1 - chain.at)
+        said.append(call("ge", place, chain.indices[chain.at].lag))
+    return _all(said)
+
+
 def _where(site: Site) -> Expr | None:
     """Where an element counts: where it exists, is not missing, and its mask is true."""
     said = [one for one in (existing(site), presence(site), site.mask) if one is not None]
@@ -138,7 +150,7 @@ def _all(conditions: Sequence[Expr]) -> Expr | None:
 
 
 def _truth(condition: Expr) -> Expr:
-    known = isinstance(condition, Builtin) and condition.function in ("lt", "logical_and")
+    known = isinstance(condition, Builtin) and condition.function in ("lt", "ge", "logical_and")
     return condition if known else call("ne", condition, 0)
 
 

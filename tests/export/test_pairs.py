@@ -27,9 +27,6 @@ PAIRS = [
 REFUSED = (
     "a recursion over several indices",
     "`[missing=impute]` of a discrete family",
-    "`[missing=impute]` of sequences of unequal length",
-    "`[missing=impute]` in a chain",
-    "`[missing=impute]` beside censoring or truncation",
     "only `observe` and `let` are exported below",
     "the option `via`",
 )
@@ -42,6 +39,8 @@ IN_STAN = (
     "lengths, interval, drop, started",
     "started, truncate_lower, interval",
     "drop, marginalize, lengths",
+    "lengths, impute, started",
+    "lengths, noncentred, chain, impute, series, nested, score",
     "series, left_censored, hidden chain",
 )
 COMPARED = 240

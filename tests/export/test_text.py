@@ -98,6 +98,9 @@ REFUSED = [
     ("data x : Row -> Nat\nsample p <- Dirichlet([1.0, 1.0])\nmarginalize z[i : Row] : FinSet 2 <- Categorical(p)\n"
      "    observe x[i : Row] <- Poisson(1.0 + z[i]) [missing=drop]", "x", 8,
      "`x`: `[missing=drop]` of whole numbers is not exported"),
+    ("data y : Row -> Real 2\nsample m <- Normal(0.0, 1.0)\n"
+     "observe y[i : Row] : Real 2 <- Normal(m, 1.0) [missing=impute]", "y", 7,
+     "`y`: `[missing=impute]` of vectors is not exported"),
 ]  # fmt: skip
 
 

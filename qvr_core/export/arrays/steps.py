@@ -13,10 +13,10 @@ from qvr_core.export.arrays.marginalized import Block, block_of
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import Names
 from qvr_core.export.python_layout import header, laid_out
-from qvr_core.export.reading import Reading, fills, is_flat
+from qvr_core.export.reading import Reading, filled, fills, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
-from qvr_core.lowered.factors import Factor, existing, factors_of, resting
+from qvr_core.lowered.factors import Factor, drawn, existing, factors_of, resting
 from qvr_core.lowered.left_out import presence
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.diagnostics import Origin
@@ -98,8 +98,8 @@ class Steps(ABC):
         self.write(f"# predict {site.name}: drawn after the fit, no part of the density")
 
     @abstractmethod
-    def completed(self, site: Site, name: str) -> None:
-        """Data whose missing cells are a latent."""
+    def completed(self, site: Site, name: str, there: str) -> None:
+        """Data whose missing cells are a latent `name`; `there` says which elements something draws, '' of all."""
 
     # ------------------------------------------------------------ writing
 
@@ -134,12 +134,21 @@ class Steps(ABC):
         first = [step for step in steps if isinstance(step, LetModel) and present & {*step.names}]
         for step in first:
             self._let(step)
+        for site in filled(self.reading.program):
+            self._completed(site)
         for site in observed:
             self._filled(site)
         for step in steps:
             if not any(step is one for one in first):
                 self.step(step)
         return self.lines
+
+    def _completed(self, site: Site) -> None:
+        """In front of all steps, since those above read the completed values, too."""
+        name, there = self.names[site.name], drawn(site)
+        self.write(f"# the missing cells of {name} are latents, in their order")
+        missing = self.names.fresh(f"{name}_missing")
+        self.completed(site, missing, "" if there is None else self.densities.truth(there))
 
     def _filled(self, site: Site) -> None:
         """Numbers in place of elements that do not exist or are missing, where data may have NaN, whose gradient is one
@@ -260,17 +269,9 @@ class Steps(ABC):
 
     def _observe(self, site: Site) -> None:
         draw, name = _family(site), self.names[site.name]
-        if fills(site):
-            beside = {"in a chain": site.chain is not None, "of vectors": event_dims(site)}
-            beside |= {"beside censoring or truncation": site.limits}
-            if more := next((words for words, there in beside.items() if there), None):
-                raise Refused(site.origin, f"`{site.name}`: `[missing=impute]` {more} is not exported")
-            self.completed(site, self.names.fresh(f"{name}_missing"))
-            self.add(f"{name}_density", self.densities.total(draw, site, name))
-            return
         factors = factors_of(site)
         *begun, last = factors
-        if begun or last.partial:
+        if begun or last.partial or fills(site):
             self.add(f"{name}_density", self._density(factors))
         else:
             self.observed(site, draw, self.expressions.text(last.value))

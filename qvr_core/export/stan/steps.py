@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from qvr_core.export.reading import Reading, fills, is_flat
+from qvr_core.export.reading import Reading, filled, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.declarations import bounds, declared, parameter
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
 from qvr_core.export.stan.equations import Equations, equation_of
 from qvr_core.export.stan.marginalized import Hidden, looped, over_axes
+from qvr_core.export.stan.places import AND
 from qvr_core.export.stan.stan_names import StanNames
 from qvr_core.export.stan.tables import RANDOM, reserved
 from qvr_core.lowered.axes import event_dims, plate_dims
-from qvr_core.lowered.factors import Factor, factors_of, resting
+from qvr_core.lowered.factors import Factor, drawn, factors_of, resting
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
@@ -57,6 +58,8 @@ class Steps:
 
     def run(self) -> None:
         """All steps."""
+        for site in filled(self.reading.program):
+            self._completed(site)
         for step in self.reading.program.steps:
             match step:
                 case LetModel():
@@ -279,41 +282,37 @@ class Steps:
         self.model += self._comments(site.origin)
         if site.of_let and facts_of_draw(_family(site)).discrete and site.name not in self.shapes.whole:
             raise Refused(site.origin, f"`{site.name}`: numbers that are computed are no whole ones in Stan")
-        if fills(site):
-            name = self._completed(site)
-        self.model += self._density(site, name)
+        self.model += self._density(site, self.elements.called.get(site.name, name))
 
-    def _completed(self, site: Site) -> str:
-        """Data whose missing cells are parameters."""
-        name = self.names[site.name]
-        sizes = self.shapes.known[site.name]
-        beside = {"in a chain": site.chain is not None, "beside censoring or truncation": site.limits}
-        beside |= {"of data that do not run over one set": len(sizes) != 1}
-        if more := next((words for words, there in beside.items() if there), None):
-            raise Refused(site.origin, f"`{site.name}`: `[missing=impute]` {more} is not exported")
+    def _completed(self, site: Site) -> None:
+        """Data whose missing cells are parameters: in front of all steps, since those above read the completed values,
+        too."""
+        name, there = self.names[site.name], drawn(site)
+        sizes, wanted = self.shapes.known[site.name], [index.name for index in site.indices] or ["i"]
         missing, whole = self.names.fresh(f"{name}_missing"), self.names.fresh(f"{name}_complete")
-        count = self.names.fresh(f"n_{missing}")
-        wanted = [index.name for index in site.indices] or ["i"]
+        count, following = self.names.fresh(f"n_{missing}"), self.elements.local("next")
+
+        def each(do: Callable[[str], list[str]]) -> list[str]:
+            """Lines for each missing cell."""
+
+            def inner(at: Places) -> list[str]:
+                place = f"[{', '.join(map(str, at))}]"
+                absent = f"is_nan({name}{place})"
+                if there is not None:
+                    absent = f"{self.elements.of(there, at).at(AND)} && {absent}"
+                return [f"if ({absent}) {{", *(f"  {line}" for line in do(place)), "}"]
+
+            return looped(self.elements, sizes, wanted, inner)
+
         self.known.append(f"int {count} = 0;")
-        self.known += looped(
-            self.elements, sizes, wanted, lambda at: [f"if (is_nan({name}[{at[0]}])) {{", f"  {count} += 1;", "}"]
-        )
+        self.known += each(lambda place: [f"{count} += 1;"])
         self.parameters.append(f"// the missing cells of {name}, in their order")
         self.parameters.append(f"vector{bounds(site)}[{count}] {missing};")
-        self.made.append(f"vector[{sizes[0]}] {whole} = {name};")
-        following = self.elements.local("next")
-        lines = looped(
-            self.elements, sizes, wanted,
-            lambda at: [
-                f"if (is_nan({name}[{at[0]}])) {{",
-                f"  {whole}[{at[0]}] = {missing}[{following}];",
-                f"  {following} += 1;",
-                "}",
-            ],
-        )  # fmt: skip
+        self.made.append(f"{declared(whole, sizes)} = {name};")
+        lines = each(lambda place: [f"{whole}{place} = {missing}[{following}];", f"{following} += 1;"])
         self.made += ["{", f"  int {following} = 1;", *(f"  {line}" for line in lines), "}"]
         self.elements.called[site.name] = whole
-        return whole
+        self.elements.statement_over()
 
     def _predict(self, site: Site) -> None:
         """A draw made after the fit."""
