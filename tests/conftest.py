@@ -38,7 +38,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What has been imported by now stays: no sweep has to look at it again."""
-    gc.collect()
     gc.freeze()
 
 

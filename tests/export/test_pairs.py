@@ -64,6 +64,7 @@ def _far(folder: Path, target: str, programs: Sequence[frozenset[str]], python: 
     return {", ".join(sorted(names[name])): far for name, far in found.items()}
 
 
+@pytest.mark.statistical
 def test_torch_exports_of_pairs_have_our_density(tmp_path: Path) -> None:
     far = _far(tmp_path, "torch", PAIRS, Path(sys.executable))
     assert len(far) >= COMPARED

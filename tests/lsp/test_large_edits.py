@@ -18,7 +18,7 @@ from qvr_lsp.serialising import encoded, encoded_in_chunks
 from tests.lsp.editor import Editor, ResponseError, at
 
 OTHER = "file:///tmp/large_edits/other.qvr"
-COUNT = 2000
+COUNT = 800
 HEAD = "object X : Real 4\nmorphism x0 : X -> X [role=linear]\n"
 PROGRAM = "program p : X -> X\n    sample y <- Normal(0.0, 1.0)\n"
 
@@ -28,6 +28,7 @@ def lines(line: str, count: int = COUNT) -> str:
 
 
 CHAIN = HEAD + lines("let x{n} = x{before} >> x0")
+LONG_CHAIN = HEAD + lines("let x{n} = x{before} >> x0", 2000)
 EXPRESSION = HEAD + "let y = " + " >> ".join(["x0"] * 4 * COUNT) + "\n"
 UNKNOWN = HEAD + lines("let known{n} = unknown{n} >> x0", 2 * COUNT)
 STEPS = HEAD + PROGRAM + lines("    let known{n}x = y + data{n}y", 2 * COUNT) + "    return y\n"
@@ -52,7 +53,7 @@ EDITS = {
     "above many mistakes": (UNKNOWN, replaced(0, 0, 0, "\n")),
     "one of many steps": (STEPS, replaced(20, 8, 8, "q")),
     "among open brackets": (BRACKETS, replaced(2, 9, 9, "(" * 5000)),
-    "the whole text": (HEAD, {"text": CHAIN}),
+    "the whole text": (HEAD, {"text": LONG_CHAIN}),
     "a long insertion": (HEAD, replaced(2, 0, 0, CHAIN[len(HEAD) :])),
 }
 
@@ -108,7 +109,7 @@ async def test_another_file_is_answered_while_an_edit_is_much_work(editor: Edito
 
 @pytest.mark.parametrize("method", ["qvr/model", "textDocument/documentSymbol", "textDocument/semanticTokens/full"])
 async def test_another_file_is_answered_while_a_large_answer_is_made(editor: Editor, method: str) -> None:
-    uri = await opened(editor, "chain", CHAIN)
+    uri = await opened(editor, "chain", LONG_CHAIN)
     with editor.in_one_write():
         large, made = editor.ask(method, {"textDocument": {"uri": uri}})
         small, answer = editor.ask("textDocument/hover", at(OTHER, 1, 9))
