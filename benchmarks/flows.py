@@ -16,6 +16,7 @@ from qvr_core.inference import (
     ELBO,
     SVI,
     AutoIAFGuide,
+    AutoMixtureGuide,
     AutoMultivariateNormalGuide,
     AutoNormalGuide,
     AutoSplineGuide,
@@ -40,6 +41,7 @@ TARGETS = {
 GUIDES: dict[str, Any] = {
     "normal": AutoNormalGuide,
     "multivariate_normal": AutoMultivariateNormalGuide,
+    "mixture": AutoMixtureGuide,
     "iaf": AutoIAFGuide,
     "spline": AutoSplineGuide,
 }

@@ -12,11 +12,12 @@ from scipy.special import betaln, gammaln
 from torch import Tensor
 
 from qvr_core.dsl import loads
-from qvr_core.inference import ELBO, SVI, AutoIAFGuide, AutoSplineGuide
+from qvr_core.inference import ELBO, SVI, AutoIAFGuide, AutoMixtureGuide, AutoSplineGuide
 from qvr_core.inference.objectives import weigh
 from tests.inference import posteriors
 
 GUIDES = [AutoIAFGuide, AutoSplineGuide]
+WIDER = [*GUIDES, AutoMixtureGuide]
 TWO = """
 object Row : FinSet 1
 program banana : Row -> Row
@@ -70,7 +71,7 @@ def test_a_flow_begins_as_the_normals_of_a_mean_field(kind: Any) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", GUIDES)
+@pytest.mark.parametrize("kind", WIDER)
 def test_without_the_score_the_density_is_the_same_and_the_gradient_unbiased(kind: Any) -> None:
     """A z-test of every parameter's gradient with a fixed seed: sticking the landing against the plain bound."""
     model, guide = bent(kind, seed=2)
@@ -117,7 +118,7 @@ def conjugate() -> dict[str, tuple[str, dict[str, Tensor], float]]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", GUIDES)
+@pytest.mark.parametrize("kind", WIDER)
 @pytest.mark.parametrize("name", ["location", "coin", "counts"])
 def test_the_evidence_of_conjugate_programs(name: str, kind: Any) -> None:
     """The mean weight of 20,000 draws, within four of its standard errors, and a bound that is close below."""

@@ -8,6 +8,7 @@ from qvr_core.inference.guides.full_rank_and_laplace import (
     AutoLowRankMultivariateNormalGuide,
     AutoMultivariateNormalGuide,
 )
+from qvr_core.inference.guides.mixture import AutoMixtureGuide
 from qvr_core.inference.guides.normal import AutoNormalGuide
 from qvr_core.inference.guides.prior import AutoPriorGuide
 from qvr_core.inference.guides.program import ProgramGuide
@@ -17,6 +18,7 @@ __all__ = [
     "AutoIAFGuide",
     "AutoLaplaceGuide",
     "AutoLowRankMultivariateNormalGuide",
+    "AutoMixtureGuide",
     "AutoMultivariateNormalGuide",
     "AutoNormalGuide",
     "AutoPriorGuide",

@@ -16,9 +16,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from qvr_core.cluster.address import address_of
 
 Algorithm = Literal["svi", "nuts"]
-GuideName = Literal["auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace", "iaf", "spline"]
-FLOWS = ("iaf", "spline")
-"""Those that are normalising flows: networks, which run on torch."""
+GuideName = Literal[
+    "auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace", "mixture", "iaf", "spline"
+]  # fmt: skip
+OF_TORCH = ("mixture", "iaf", "spline")
+"""Those that run on torch alone: mixtures, and normalising flows, which are networks."""
 OwnGuide = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 """The name of a guide that the file writes as a program."""
 SOURCES = ("synthetic", "text", "pairs", "csv", "parquet", "ndjson", "npz", "json")
@@ -87,10 +89,10 @@ class RunConfig(BaseModel):
     guide: GuideName | OwnGuide = Field(
         default="auto",
         description="Variational family: `prior` (latents drawn from the model itself), `normal`, `delta`, "
-        "`multivariate_normal`, `low_rank`, `laplace`, the normalising flows `iaf` and `spline`; or the name of a "
-        "program `[guide=…]` of the file. `auto` is the guide that the file writes for the program, where it has one; "
-        "else `prior` where the program reads its input (its latents are then drawn anew in each row) and has "
-        "parameters, else `normal`.",
+        "`multivariate_normal`, `low_rank`, `laplace`, `mixture` (of four Normals), the normalising flows `iaf` and "
+        "`spline`; or the name of a program `[guide=…]` of the file. `auto` is the guide that the file writes for the "
+        "program, where it has one; else `prior` where the program reads its input (its latents are then drawn anew in "
+        "each row) and has parameters, else `normal`.",
     )
     objective: Literal["elbo", "iwae", "renyi"] = Field(
         default="elbo",

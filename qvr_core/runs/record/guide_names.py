@@ -11,6 +11,7 @@ GUIDES = {
     "multivariate_normal": inference.AutoMultivariateNormalGuide,
     "low_rank": inference.AutoLowRankMultivariateNormalGuide,
     "laplace": inference.AutoLaplaceGuide,
+    "mixture": inference.AutoMixtureGuide,
     "iaf": inference.AutoIAFGuide,
     "spline": inference.AutoSplineGuide,
 }

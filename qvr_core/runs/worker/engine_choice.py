@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from qvr_core.arrays.engine_choice import VARIABLE, without_torch
 from qvr_core.data.needs import needs_of, reachable
-from qvr_core.runs.record.config import FLOWS
+from qvr_core.runs.record.config import OF_TORCH
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import main_program
@@ -55,7 +55,7 @@ def wants_torch(job: Job) -> bool:
     program = _without_networks(job)
     if program is None or config.algorithm == "nuts":
         return program is None
-    if guides_of(job) or config.guide in FLOWS:
+    if guides_of(job) or config.guide in OF_TORCH:
         return True
     # a guide of what each row draws anew is shared by rows, of which machine code knows nothing
     if config.precision == "bfloat16" or not needs_of(program).statistical:

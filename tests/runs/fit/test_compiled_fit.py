@@ -67,8 +67,8 @@ def test_a_gradient_that_would_be_biased_is_refused(objective: str, tmp_path: Pa
         fit_of(job_of(tmp_path, objective=objective, gradient="sticking"))
 
 
-@pytest.mark.parametrize("guide", ["iaf", "spline"])
-def test_a_fit_of_a_flow_taken_up_again_is_the_unbroken_one(guide: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("guide", ["mixture", "iaf", "spline"])
+def test_a_fit_of_a_guide_of_torchs_taken_up_again_is_the_unbroken_one(guide: str, tmp_path: Path) -> None:
     unbroken = fit_of(job_of(tmp_path, guide=guide))
     assert unbroken.fast.engine == "plain"
     whole = [unbroken.advance() for _ in range(STEPS)]
