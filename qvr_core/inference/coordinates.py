@@ -77,7 +77,8 @@ def coordinates(
     except RuntimeProblem as problem:
         model.placed(problem)
         raise
-    infos = model.site_infos()
+    # those below a summed-out latent are no sites of the program
+    infos = {site.name: site.info for site in model.gapped}
     return found + [Coordinate(n, "", "family", s, Support(infos[n].support)) for n, s in (missing or {}).items()]
 
 

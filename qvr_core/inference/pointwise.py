@@ -315,7 +315,7 @@ class Given:
             site, slash, path = name.partition("/")
             if slash:
                 noise.setdefault(site, {})[path] = draws
-        latents = {name: draws for name, draws in flat.items() if name in model.sites}
+        latents = {name: draws for name, draws in flat.items() if name in model.in_draws}
         own = of_the_fit(self.statistics), on_device(self._device())
         known = (condition(given), substitute(latents), replay(noise), *own)
         made = wanted.read(model.run(value, *known, *wanted.handlers, by_rows(count * rows)))

@@ -63,7 +63,7 @@ class Predictive:
         model = self.model
         parameters = {name for name, _ in model.named_parameters()}
         for what, names, known in (
-            ("posterior_samples", [name.partition("/")[0] for name in self.samples], {*model.sites, *parameters}),
+            ("posterior_samples", [name.partition("/")[0] for name in self.samples], {*model.in_draws, *parameters}),
             (
                 "return_sites",
                 self.return_sites or (),
@@ -104,10 +104,10 @@ class Predictive:
             given, read = (model.repeat_data(each, rows, count) for each in (given, read))
             value = repeat_rows(value, count)
         each = rows * count
-        parameters = {n: s for n, s in self.samples.items() if n not in model.sites}
+        parameters = {n: s for n, s in self.samples.items() if n not in model.in_draws}
         if parameters:
             return self._per_draw(x, given, parameters, generator)
-        latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.sites}
+        latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.in_draws}
         inputs = Inputs(model, value, read)
         proposal = [] if self.guide is None else [self.guide.propose(each, generator, inputs=inputs)]
         asked = (condition(given), substitute(latents), *proposal, by_rows(each), seed(generator))
@@ -217,7 +217,7 @@ class Predictive:
         known = {name for name, _ in self.model.named_parameters()}
         drawn = *self._handlers(), seed(generator)
         for index in range(self.num_samples):
-            values = {name: sample[index] for name, sample in self.samples.items() if name in self.model.sites}
+            values = {name: sample[index] for name, sample in self.samples.items() if name in self.model.in_draws}
             own = {name: sample[index] for name, sample in parameters.items() if name in known}
             with parameters_set(self.model, own):
                 run = self.model.execute(x, condition(observations), substitute(values), *drawn)
@@ -236,7 +236,7 @@ def drawn_latents(model: ProgramModule, given: Any) -> dict[str, Tensor]:
     if hasattr(given, "data_vars"):
         parameters = {name for name, _ in model.named_parameters()}
         names = [str(name) for name in given.data_vars]
-        given = {n: given[n] for n in names if n.partition("/")[0] in model.sites or n in parameters}
+        given = {n: given[n] for n in names if n.partition("/")[0] in model.in_draws or n in parameters}
         if not given:
             raise model.unknown(f"posterior_samples: `{model.name}` has no", names[0] if names else "", [*model.sites])
     return {name: arrays.as_tensor(value) for name, value in model.taken(given).items()}

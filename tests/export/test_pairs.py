@@ -41,6 +41,8 @@ IN_STAN = (
     "drop, marginalize, lengths",
     "lengths, impute, started",
     "lengths, noncentred, chain, impute, series, nested, score",
+    "lengths, noncentred, chain, impute, hidden chain, series",
+    "impute, marginalize, crossed",
     "series, left_censored, hidden chain",
 )
 COMPARED = 240

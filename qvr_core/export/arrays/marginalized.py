@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from qvr_core.export.arrays.densities import Densities, axes_of, stripped
 from qvr_core.export.arrays.expressions import Expressions
-from qvr_core.export.reading import fills
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import plate_dims
 from qvr_core.lowered.factors import beside, factors_of
@@ -107,8 +106,6 @@ def _terms(
     """The log density of an observed step, at the places that its elements read."""
     draw = site.draw
     assert isinstance(draw, FamilyDraw)
-    if fills(site):
-        raise Refused(site.origin, f"`{site.name}`: missing cells are not exported in a block")
     (factor,) = factors_of(site)
     family = facts_of_draw(draw)
     ranks = {n: p.rank for p in family.parameters for n in (p.name, *(alt for alt, _ in p.alternatives))}

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from qvr_core.export.reading import fills
 from qvr_core.export.refusals import Refused
 from qvr_core.export.stan.densities import Densities
 from qvr_core.export.stan.elements import Elements, Places
@@ -92,8 +91,6 @@ class Hidden:
         """What an observed step says of each hidden value, at the places that its elements read."""
         draw, elements = site.draw, self.elements
         assert isinstance(draw, FamilyDraw)
-        if fills(site):
-            raise Refused(site.origin, f"`{site.name}`: missing cells are not exported in a block")
         if event_dims(site):
             raise Refused(site.origin, f"`{site.name}`: vectors are not exported in a block")
         (factor,) = factors_of(site)

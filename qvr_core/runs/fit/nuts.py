@@ -174,7 +174,7 @@ def fit_nuts(prepared: Prepared, stop: Stop, team: Team, emit: Emit, begun: Star
     if address is not None and team.size > 1:
         raise Refused("processes", "chains run on a cluster or in the processes of torchrun: not on both")
     axes = axes_of(prepared.model, asked.given.observations)
-    shown = ShownDraws(asked.potential, prepared.model.sites, axes, config.warmup, config.samples, emit)
+    shown = ShownDraws(asked.potential, prepared.model.in_draws, axes, config.warmup, config.samples, emit)
     watched = Watched(prepared, shown, stop, emit)
     if prepared.job.resume:
         go_on(saved, asked, choice, emit)
@@ -307,7 +307,7 @@ def _stored(
     prepared: Prepared, result: MCMCResult, emit: Emit, *, hurry: bool
 ) -> tuple[tuple[PosteriorRow, ...], tuple[Check, ...]]:
     """Write the draws; the table of them, and whether they are to be trusted."""
-    sites = prepared.model.sites
+    sites = prepared.model.in_draws
     directory = RunDirectory.of(prepared.job)
     # who waits for an end does not wait for the likelihood of every draw
     with figures_told_if_long(emit):

@@ -203,7 +203,7 @@ def latents_of(stored: Mapping[str, Tensor], given: Given) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for written, value in stored.items():
         site, dot, path = written.partition(".")
-        if written in model.sites or written in parameters:
+        if written in model.in_draws or written in parameters:
             found[written] = value
         elif dot and site in model.sites:
             found[f"{site}/{path}" if path else site] = value

@@ -26,6 +26,7 @@ from qvr_core.runtime.programs.declared.families import runtime_family
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame
+from qvr_core.runtime.programs.missing.missing_site import filled_in_block, given_alone, note_filled
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.tensors.logsumexp import logsumexp
 from qvr_core.runtime.values.cells import Cell
@@ -107,8 +108,23 @@ class HiddenChain:
     def run(self, frame: Frame) -> None:
         """Leave one record with the summed-out density; observed steps without values are drawn."""
         again = [reader for reader in self.elements if not reader.lag] if frame.request.redraw else []
-        with frame.hidden([reader.name for reader in again]), self.opened(frame):
-            self._run(frame)
+        with self.opened(frame):
+            self._complete(frame)
+            with frame.hidden([reader.name for reader in again]):
+                self._run(frame)
+
+    def _complete(self, frame: Frame) -> None:
+        """Draw the missing cells that nothing fills, where values alone are wanted: the states given what is there,
+        then each cell given the one at its place."""
+        lacking = [one for one in self.observes if one.lacks(frame) and not one.lag]
+        if not lacking or frame.request.wanted is not False:
+            return
+        with given_alone([frame.gaps[one.name] for one in lacking]):
+            if bool(arrays.isnan(self._seen(frame)).any()):
+                return  # something else that is given reads them
+            path = self._path_given(frame, self._forward(frame) if self.lagging else None)
+        for reader in lacking:
+            reader.fill(path, frame, self.sizes)
 
     @contextmanager
     def opened(self, frame: Frame) -> Generator[None]:
@@ -129,7 +145,7 @@ class HiddenChain:
         return frame.windows[self.axis][1] if self.states is None else self.states
 
     def _run(self, frame: Frame) -> None:
-        drawn = None
+        filled, drawn = list(filled_in_block(self.observed(), frame)), None
         if any(frame.supplied(reader.name) is None for reader in self.elements):
             drawn = self.path(frame)
             for reader in self.observes:
@@ -162,8 +178,10 @@ class HiddenChain:
         frame.sites[self.name] = record
         if request.states:
             self._posterior(frame, record, forward)
+        note_filled(filled, log_prob, frame)
         if request.pointwise:
-            self._add_pointwise(frame, forward)
+            with given_alone([filling for _, filling in filled]):
+                self._add_pointwise(frame, self._forward(frame) if filled and self.lagging else forward)
 
     def evaluate(self, frame: Frame, forward: Forward | None) -> Tensor:
         """log p(observed), all paths of the hidden states summed out: (B,)."""
@@ -199,21 +217,28 @@ class HiddenChain:
     def _posterior(self, frame: Frame, record: SiteRecord, forward: Forward | None) -> None:
         """Leave the probability of each state at each place given all that is observed, (B, …, T, K), by the backward
         algorithm (Rabiner 1989, III.B), and where it is asked for a path, int64 (B, …, T)."""
-        generator, wanted = frame.request.generator, frame.request.paths
+        if frame.request.paths:
+            record.value = self._path_given(frame, forward)
         if forward is None:
-            _, later = self._tables(frame)
-            log_p = _normalised(later.squeeze(-2) + self._seen(frame).squeeze(-2))
-            record.states = log_p.exp()
-            if wanted:
-                record.value = categorical_draw(tuple(log_p.shape[:-1]), generator, log_p)
+            record.states = self._states_apart(frame).exp()
             return
         up_to, steps = forward
         behind = [arrays.zeros_like(up_to[-1])]
         for element in range(self.sizes[-1] - 2, -1, -1):
             behind.append(logsumexp(steps[element] + behind[-1].unsqueeze(-2), -1))
         record.states = _normalised(up_to + arrays.stack(behind[::-1])).exp().movedim(0, -2)
-        if wanted:
-            record.value = self._path_back(up_to, steps, generator)
+
+    def _states_apart(self, frame: Frame) -> Tensor:
+        """log p of each state given what is observed at its place, where none depends on another: (B, …, K)."""
+        _, later = self._tables(frame)
+        return _normalised(later.squeeze(-2) + self._seen(frame).squeeze(-2))
+
+    def _path_given(self, frame: Frame, forward: Forward | None) -> Tensor:
+        """States drawn from their posterior, int64 (B, …)."""
+        if forward is not None:
+            return self._path_back(*forward, frame.request.generator)
+        log_p = self._states_apart(frame)
+        return categorical_draw(tuple(log_p.shape[:-1]), frame.request.generator, log_p)
 
     def _path_back(self, up_to: Tensor, steps: Tensor, generator: RandomGenerator | None) -> Tensor:
         """A path drawn from its end (Chib 1996), int64 (B, …, T)."""
@@ -287,6 +312,8 @@ class HiddenChain:
         """What is observed at each place, by the state there and the one before: (B, …, T, K or 1, K)."""
         total: Tensor | None = None
         for reader in self.readers:
+            if not reader.known(frame):
+                continue  # drawn later
             terms, place = reader.terms(frame, self.many(frame)), self._place(reader, frame)
             flat = terms.reshape(terms.shape[0], -1, *terms.shape[-2:])
             shape = (flat.shape[0], math.prod(self.sizes), *flat.shape[-2:])

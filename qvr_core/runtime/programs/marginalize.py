@@ -22,6 +22,7 @@ from qvr_core.runtime.programs.chain_site import ChainSite
 from qvr_core.runtime.programs.execution import SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.frame import Frame, as_tensor
+from qvr_core.runtime.programs.missing.missing_site import filled_in_block, given_alone, note_filled
 from qvr_core.runtime.programs.site_shapes import sizes
 from qvr_core.runtime.programs.site_terms import Terms
 from qvr_core.runtime.values.cells import Cell
@@ -80,6 +81,7 @@ class Marginalize:
             self._run(frame)
 
     def _run(self, frame: Frame) -> None:
+        filled = list(filled_in_block(self.observed(), frame))
         latents = self.latents()
         records = {site.name: self._latent(site, frame) for site in latents}
         drawn = None
@@ -107,13 +109,15 @@ class Marginalize:
             frame.sites[fresh[0]].log_discrete = marginal
         record = SiteRecord(self.name, "marginalize", True, drawn, log_prob, None, {}, self.density)
         if frame.request.pointwise and any(site.kind == "observe" for site in self.observed()):
-            record.pointwise = self.evaluate(frame).by_row(frame.rows)
-            if latents:
-                record.pointwise = record.pointwise - self.evaluate(frame, latents_only=True).by_row(frame.rows)
+            with given_alone([filling for _, filling in filled]):
+                record.pointwise = self.evaluate(frame).by_row(frame.rows)
+                if latents:
+                    record.pointwise = record.pointwise - self.evaluate(frame, latents_only=True).by_row(frame.rows)
             record.pointwise = self._present(record.pointwise, frame)
         if frame.request.states and self.latent.discrete:
             self._posterior(frame, record)
         frame.sites[self.name] = record
+        note_filled(filled, log_prob, frame)
 
     def _present(self, density: Tensor, frame: Frame) -> Tensor:
         """The density of each element, NaN where all that would be observed there is missing."""

@@ -41,6 +41,10 @@ class Reader:
         """log density of each element for all states."""
         raise NotImplementedError
 
+    def known(self, frame: Frame) -> bool:
+        """Whether the elements have values yet."""
+        return True
+
     def silent(self, frame: Frame) -> Tensor | None:
         """The elements that do not count, (B, *sizes); None where all do."""
         return None
@@ -93,6 +97,9 @@ class ObservedElements(Reader):
         self.lag = 0 if chain is None else chain.indices[chain.at].lag
         sizes = [size - (self.lag if at == self.axis else 0) for at, size in enumerate(made.plate)]
         super().__init__(sizes, places, made.where, parts)
+
+    def known(self, frame: Frame) -> bool:
+        return frame.supplied(self.name) is not None
 
     # ------------------------------------------------------------ densities
 
@@ -155,7 +162,7 @@ class ObservedElements(Reader):
         return {key: self._later(value)[..., None, None] for key, value in wide.items()}
 
     def silent(self, frame: Frame) -> Tensor | None:
-        """The elements that do not count, (B, *sizes): masked, missing, or reading what is missing."""
+        """The elements that do not count, (B, *sizes): masked, left out as missing, or reading what is."""
         site = self.site
         found: list[Tensor] = []
         if site.mask is not None:
@@ -163,7 +170,7 @@ class ObservedElements(Reader):
         if isinstance(site, UnequalSite):
             found.append(self._later(~site.lengths(frame).there.expand(frame.rows, *self.whole)))
         filling = frame.gaps.get(self.name)
-        if filling is not None and isinstance(site, MissingSite):
+        if filling is not None and filling.left_out and isinstance(site, MissingSite):
             cells = shifted(filling.gaps.cells, site.shifts, self.axis) if self.lag else filling.gaps.cells
             found.append(self._later(cells.expand(frame.rows, *self.whole)))
         return reduce(arrays.logical_or, found) if found else None
@@ -203,6 +210,18 @@ class ObservedElements(Reader):
         noise = site.family.fresh_noise((*shape, *event), frame.request.generator, parameters)
         value = site.family.value_of(noise, parameters)
         return value.long() if site.discrete else value
+
+    def lacks(self, frame: Frame) -> bool:
+        """Whether cells are missing that nothing fills."""
+        return isinstance(self.site, MissingSite) and self.site.unfilled(frame)
+
+    def fill(self, path: Tensor, frame: Frame, chain: Sequence[int]) -> None:
+        """Draw these cells given a path."""
+        assert isinstance(self.site, MissingSite)
+        filling = frame.gaps[self.name]
+        self.site.check_drawable(filling.gaps)
+        filling.values = filling.gaps.picked(self.drawn(path, frame, chain))
+        frame.given[self.name] = Cell(filling.gaps.completed(filling.values), True)
 
 
 def _at(table: Tensor, before: Tensor, now: Tensor) -> Tensor:

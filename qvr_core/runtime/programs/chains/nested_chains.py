@@ -62,6 +62,9 @@ class Nested(Reader):
             found = self.chain.by_chain(inner)
         return found.reshape(frame.rows, states, *self.sizes).movedim(1, -1).unsqueeze(-2)
 
+    def known(self, frame: Frame) -> bool:
+        return all(reader.known(frame) for reader in self.chain.observes)
+
     def place(self, frame: Frame, chain: Sequence[int]) -> Tensor:
         flat = arrays.zeros((), dtype=arrays.long, device=frame.device)
         for place, size in zip(self.places, chain, strict=True):

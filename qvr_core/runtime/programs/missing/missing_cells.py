@@ -62,6 +62,12 @@ class MissingCells:
         return tuple(site.name for site in self.gapped if site.imputes)
 
     @cached_property
+    def in_draws(self) -> frozenset[str]:
+        """The names that draws of a posterior have: the sites, and the steps of blocks whose missing cells are latents,
+        which are no sites of their own."""
+        return frozenset((*self.sites, *self.imputed))
+
+    @cached_property
     def summed(self) -> list[SummedCells]:
         """The discrete steps whose missing cells are summed out."""
         return summed_cells(self.program, self.steps)

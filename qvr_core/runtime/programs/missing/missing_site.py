@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.families.bijectors import constrain
@@ -89,8 +90,8 @@ class MissingSite(FamilySite):
     def run(self, frame: Frame) -> None:
         """As of any site; what nothing has filled in by now is drawn."""
         filling = frame.gaps.get(self.name)
-        if filling is None or not self.imputes:
-            super().run(frame)
+        if filling is None or not self.imputes or frame.supplied(self.name) is None:
+            super().run(frame)  # a block that is drawn hides what is given
             return
         drawn = filling.values is None and not self._moved_late(filling, frame)
         if drawn:
@@ -99,11 +100,28 @@ class MissingSite(FamilySite):
         frame.given[self.name] = Cell(filling.gaps.completed(filling.values), True)
         # what was drawn from the model adds nothing to what is observed
         filling.left_out = frame.request.wanted == "observed" and not filling.moved
+        if filling.left_out:
+            self.check_drawable(filling.gaps)
         super().run(frame)
         record = frame.sites[self.name]
         record.imputed, record.log_jacobian, record.observed = filling.values, filling.log_jacobian, not filling.moved
         if drawn and self.by_score and record.log_prob is not None:
             record.log_discrete = self._of_gaps(filling, frame, record)
+
+    def unfilled(self, frame: Frame) -> bool:
+        """Whether it lacks cells that nothing fills."""
+        filling = frame.gaps.get(self.name)
+        return self.imputes and filling is not None and filling.values is None
+
+    def in_block(self, frame: Frame) -> Filling | None:
+        """What fills the gaps below a summed-out latent; None where there are none, or they are left out.  Raises
+        `NoDensity` where nothing fills them: they have no density of their own there, and nothing draws them."""
+        filling = frame.gaps.get(self.name) if self.imputes else None
+        if filling is None:
+            return None
+        if filling.values is None or (frame.request.wanted == "observed" and not filling.moved):
+            raise self._undrawable("lacks values below `marginalize`, and nothing draws one given what else is there")
+        return filling
 
     def _moved_late(self, filling: Filling, frame: Frame) -> bool:
         if self.late:
@@ -116,11 +134,12 @@ class MissingSite(FamilySite):
 
     def _draw(self, filling: Filling, frame: Frame) -> None:
         gaps = filling.gaps
-        self._check_drawable(gaps)
+        self.check_drawable(gaps)
         made, _ = self._fresh(frame, None, tuple(gaps.cells.shape), self._parameters(filling, frame), None)
         filling.values = gaps.picked(made.expand(frame.rows, *gaps.filled.shape))
 
-    def _check_drawable(self, gaps: Gaps) -> None:
+    def check_drawable(self, gaps: Gaps) -> None:
+        """Raises `NoDensity` where nothing draws what is missing."""
         if gaps.partial:
             raise self._undrawable("lacks some of the numbers of a draw, and nothing draws them given the others")
 
@@ -175,14 +194,43 @@ class MissingSite(FamilySite):
         filling = frame.gaps.get(self.name)
         if filling is None or not (filling.left_out or math.isnan(absent)):
             return found
-        if filling.left_out:
-            self._check_drawable(filling.gaps)
         cells = self._silent(filling.gaps.cells)
         return Terms(arrays.where(cells, arrays.full((), absent, dtype=found.value.dtype), found.value), found.rows)
 
     def _silent(self, cells: Tensor) -> Tensor:
         """The cells that do not count where these are missing."""
         return cells
+
+
+def filled_in_block(sites: Iterable[object], frame: Frame) -> Iterator[tuple[MissingSite, Filling]]:
+    """The observed steps of a summed-out block whose missing cells are latents, with what fills them.  Raises
+    `NoDensity`."""
+    for site in sites:
+        filling = site.in_block(frame) if isinstance(site, MissingSite) else None
+        if isinstance(site, MissingSite) and filling is not None:
+            yield site, filling
+
+
+@contextmanager
+def given_alone(fillings: Sequence[Filling]) -> Generator[None]:
+    """While it is open, what fills missing cells has no density: a pointwise log likelihood is that of data."""
+    for filling in fillings:
+        filling.left_out = True
+    yield
+    for filling in fillings:
+        filling.left_out = False
+
+
+def note_filled(filled: Iterable[tuple[MissingSite, Filling]], log_prob: Tensor | None, frame: Frame) -> None:
+    """Leave in the records of a block what fills missing cells; their density is part of the block's, (B,)."""
+    for site, filling in filled:
+        record = frame.sites.get(site.name)
+        if record is None:
+            cell = frame.supplied(site.name)
+            record = SiteRecord(site.name, "observe", True, cell and cell.value, None, None, {}, site.site.density)
+            frame.sites[site.name] = record
+        record.log_prob = None if log_prob is None else arrays.zeros_like(log_prob)
+        record.imputed, record.log_jacobian, record.observed = filling.values, filling.log_jacobian, not filling.moved
 
 
 class MissingChain(MissingSite, ChainSite):

@@ -15,7 +15,7 @@ from qvr_core.semantics.types.diagnostics import Related
 from qvr_core.semantics.types.model.expressions import Bound, Constant, Data, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import MissingCells, ObserveModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import MarginalizeModel, MissingCells, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import STEP_OPTION
 from qvr_core.semantics.types.walk import all_steps, operands, values, walk
 from qvr_core.syntax.tree.arithmetic import Arith, Comprehension, Gather, Variable
@@ -69,10 +69,10 @@ def _problem(how: str, family: Family | None, options: StepOptions, ctx: StepCon
             said = f"a missing cell would have to be drawn within `{key}`, which is not there"
             return f"{said}; `missing=drop` leaves it out"
         return f"a cell with `{key}` is not missing: something is known of its value"
-    if ctx.marginal:
+    if ctx.marginal and family.discrete:
         return (
-            "what is observed inside `marginalize` has no one value that could be filled in; `missing=drop` leaves "
-            "the cell out"
+            f"`{family.name}` is discrete, so its missing cells would be summed out: inside `marginalize` "
+            "`missing=drop` does that"
         )
     return not_summable(family) if family.discrete else None
 
@@ -141,6 +141,7 @@ def _report_place(name: Name, place: Span, ctx: StepContext) -> None:
 def check_missing(program: Program, scope: Scope) -> None:
     """Report who reads cells that may be missing, and a program whose rows would each miss others."""
     steps = list(all_steps(program.steps))
+    below = {id(inner) for step in steps if isinstance(step, MarginalizeModel) for inner in all_steps(step.body)}
     for at, step in enumerate(steps):
         site = step.site if isinstance(step, ObserveModel) else None
         if site is None or site.missing is None:
@@ -153,12 +154,20 @@ def check_missing(program: Program, scope: Scope) -> None:
         elif site.missing.how == "drop":
             _check_dropped(site, step, steps, scope)
         elif _computed_bounds(site):
-            _check_late(site, steps[:at], scope)
+            _check_late(site, steps[:at], scope, id(step) in below)
     check_summed(program, scope)
 
 
-def _check_late(site: Site, above: Sequence[StepModel], scope: Scope) -> None:
-    """Bounds that are computed are known at the step only, and so is a value between them."""
+def _check_late(site: Site, above: Sequence[StepModel], scope: Scope, below: bool) -> None:
+    """Bounds that are computed are known at the step only, and so is a value between them; `below` a `marginalize` not
+    even there, as each hidden value may have others."""
+    if below:
+        message = (
+            f"between which bounds a missing cell of `{site.name}` lies is known with the arguments, which each hidden "
+            "value has of its own; `missing=drop` leaves the cell out"
+        )
+        scope.report(STEP_OPTION, message, site.origin)
+        return
     if site.chain is not None:
         message = f"the bounds of `{site.name}` are computed from its own earlier elements, which may be missing"
         scope.report(STEP_OPTION, message, site.origin)
