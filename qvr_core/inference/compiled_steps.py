@@ -75,6 +75,8 @@ class Fitted:
         if type(self.objective) not in (ELBO, RenyiBound, IWAEBound):
             raise NotCompiled("its objective is one of its own", surprising=False)
         assert isinstance(self.objective, ELBO | RenyiBound)
+        if isinstance(self.objective, RenyiBound) and self.objective.doubly:
+            raise NotCompiled("its gradient is weighted at each draw", surprising=False)
         if not isinstance(self.guide, CoordinateGuide) or any(b.kind != "family" for b in self.guide.blocks):
             raise NotCompiled("its guide draws from the program", surprising=False)
         own = list(self.guide.parameters())

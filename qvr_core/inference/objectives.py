@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
-from qvr_core.inference.guides.base import Gradient, Guide, Inputs
+from qvr_core.inference.guides.base import CoordinateGuide, Gradient, Guide, Inputs
 from qvr_core.inference.row_terms import check_parts
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.handlers import Handler, Subsample, by_rows, condition, densities, seed
@@ -184,13 +184,22 @@ class RenyiBound(_Bound):
     Order 0 is the importance-weighted bound; towards 1 it falls to the ELBO.  A small order follows the evidence and
     its gradient is noisy where K is large (Rainforth et al. 2018), a large one is calm and slack (the VR-IWAE bound of
     Daudel et al. 2023, whose reparameterised gradient this is).  `stl` drops the score of log q; unlike the ELBO's, the
-    gradient has another mean then (Tucker et al. 2019), which is no matter only where the guide is nearly right.
+    gradient has another mean then, which is no matter only where the guide is nearly right.  `doubly` mends that mean:
+    the gradient through each particle is weighted by α + (1 − α) of its share (doubly reparameterised: Tucker et al.
+    2019, and Daudel et al. for any order), and its noise no longer grows against it with K.
     """
 
     def __init__(
-        self, num_particles: int = 8, reduction: Reduction = "mean", *, alpha: float = 0.5, stl: bool = False
+        self,
+        num_particles: int = 8,
+        reduction: Reduction = "mean",
+        *,
+        alpha: float = 0.5,
+        stl: bool = False,
+        doubly: bool = False,
     ) -> None:
-        super().__init__(num_particles, reduction, "sticking" if stl else "sampled", ())
+        super().__init__(num_particles, reduction, "sticking" if stl or doubly else "sampled", ())
+        self.doubly = doubly
         if not 0.0 <= alpha < 1.0:
             hint = "1 is the ELBO" if alpha == 1.0 else "beyond these it bounds the evidence from above, or not at all"
             raise InputProblem(f"alpha must be at least 0 and below 1, not {alpha:g}: {hint}")
@@ -205,8 +214,11 @@ class RenyiBound(_Bound):
         generator: Generator | None = None,
     ) -> Tensor:
         """−bound per row, a scalar with a gradient."""
-        log_weights, score = self.log_weights(model, guide, x, observations, generator)
         power = 1.0 - self.alpha
+        if self.doubly:
+            log_weights, score = self._through(model, guide, x, observations, generator)
+        else:
+            log_weights, score = self.log_weights(model, guide, x, observations, generator)
         loss = (math.log(self.num_particles) - arrays.logsumexp(power * log_weights, 0)) / power
         if score is not None:
             # every particle's draw changes the one bound of its row
@@ -214,9 +226,44 @@ class RenyiBound(_Bound):
             loss = loss + surrogate - surrogate.detach()
         return self._reduce(loss, model)
 
+    def _through(
+        self,
+        model: ProgramModule,
+        guide: Guide,
+        x: object,
+        observations: Mapping[str, Any] | None,
+        generator: Generator | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """As `log_weights`, where the gradient through each draw is weighted by what its particle's share will be."""
+        if not isinstance(guide, CoordinateGuide):
+            raise InputProblem(
+                f"the doubly reparameterised gradient wants an automatic guide, not {type(guide).__name__}"
+            )
+        factor: Tensor | None = None
+
+        def weighted(grad: Tensor) -> Tensor:
+            assert factor is not None
+            return grad * factor.reshape(-1, *[1] * (grad.dim() - 1))
+
+        guide.through = weighted
+        try:
+            log_weights, score = self.log_weights(model, guide, x, observations, generator)
+        finally:
+            guide.through = None
+        if score is not None:
+            raise InputProblem(
+                "the doubly reparameterised gradient goes through the draws, and some of these are drawn by a score: "
+                "of a discrete latent, or of which component of a mixture; take the plain gradient"
+            )
+        shares = ((1.0 - self.alpha) * log_weights.detach()).softmax(0)
+        factor = (self.alpha + (1.0 - self.alpha) * shares).flatten()
+        return log_weights, None
+
 
 class IWAEBound(RenyiBound):
     """The importance-weighted bound of Burda et al. (2016): log-mean-exp over particles, per row."""
 
-    def __init__(self, num_particles: int = 8, reduction: Reduction = "mean", *, stl: bool = False) -> None:
-        super().__init__(num_particles, reduction, alpha=0.0, stl=stl)
+    def __init__(
+        self, num_particles: int = 8, reduction: Reduction = "mean", *, stl: bool = False, doubly: bool = False
+    ) -> None:
+        super().__init__(num_particles, reduction, alpha=0.0, stl=stl, doubly=doubly)

@@ -161,6 +161,7 @@ class CoordinateGuide(Guide):
     ) -> None:
         super().__init__(model, observed_names)
         self.gradient: Gradient = "sampled"
+        self.through: Callable[[Tensor], Tensor] | None = None
         observations = None if observations is None else model.taken(observations)
         missing = self._missing(model, observations)
         purpose = type(self).__name__
@@ -201,6 +202,19 @@ class CoordinateGuide(Guide):
         prior, else 0."""
         raise NotImplementedError
 
+    def drawn_block(
+        self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """As `draw_block`; what an objective has set as `through` is done to the gradient of the value."""
+        z, term = self.draw_block(block, shape, generator)
+        self.hook(z)
+        return z, term
+
+    def hook(self, drawn: Tensor) -> None:
+        """Let the gradient of what was drawn, of log p and of log q together, go through `through`."""
+        if self.through is not None and drawn.requires_grad:
+            drawn.register_hook(self.through)
+
     def propose(
         self,
         rows: int,
@@ -216,7 +230,7 @@ class CoordinateGuide(Guide):
         by_site: dict[str, list[Coordinate]] = {}
         for block in self.blocks:
             if block.kind == "family":
-                z, term = self.draw_block(block, (rows, *self.shape_of(block)), generator)
+                z, term = self.drawn_block(block, (rows, *self.shape_of(block)), generator)
                 proposal.unconstrained[block.site] = z
                 proposal.terms.append(term)
             else:
@@ -242,7 +256,7 @@ class CoordinateGuide(Guide):
                 shape = tuple(spec.shape)
                 if not block.standard:
                     shape = (shape[0], *self.shape_of(block))
-                z, term = self.draw_block(block, shape, generator)
+                z, term = self.drawn_block(block, shape, generator)
                 value, log_jacobian = block.noise(z)
                 made[spec.path] = value
                 proposal.terms.append(term if log_jacobian is None else term + log_jacobian)

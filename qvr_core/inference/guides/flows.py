@@ -74,14 +74,19 @@ class FlowGuide(JointGuide):
 
     def _found_again(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """The noise of latents and log |∂z/∂ε| there, as functions of the latents alone."""
-        from torch.func import functional_call
-
         log_scale = self.log_scale.detach()
         moved, log_jacobian = (z - self.loc.detach()) * (-log_scale).exp(), log_scale.sum()
-        for bend in reversed(self.bends):
-            held = {name: parameter.detach() for name, parameter in bend.named_parameters()}
-            before, one = functional_call(bend, held, ()).inv.call_and_ladj(moved)
-            moved, log_jacobian = before, log_jacobian - one
+        moving = [parameter for parameter in self.bends.parameters() if parameter.requires_grad]
+        # a bend asks its networks when it is gone through, so copies that a call was given would be forgotten by then
+        for parameter in moving:
+            parameter.requires_grad_(False)
+        try:
+            for bend in reversed(self.bends):
+                before, one = bend().inv.call_and_ladj(moved)
+                moved, log_jacobian = before, log_jacobian - one
+        finally:
+            for parameter in moving:
+                parameter.requires_grad_(True)
         return moved, log_jacobian
 
 

@@ -64,6 +64,7 @@ class JointGuide(CoordinateGuide):
         """Latents from `draw_joint`, with log p − log q (rows,)."""
         self.gradient: Gradient = gradient
         drawn, log_q = self.draw_joint(rows, generator)
+        self.hook(drawn)
         proposal = self.propose_at(drawn)
         proposal.terms.append(-log_q)
         return proposal
@@ -72,6 +73,12 @@ class JointGuide(CoordinateGuide):
         """The latents of given vectors (rows, width), with their log p alone."""
         self._drawn = drawn
         return super().propose(drawn.shape[0], None, gradient=self.gradient)
+
+    def drawn_block(
+        self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """As `draw_block`: the gradient goes through at the whole vector, of which log q is."""
+        return self.draw_block(block, shape, generator)
 
     def draw_block(
         self, block: Coordinate, shape: tuple[int, ...], generator: Generator | None

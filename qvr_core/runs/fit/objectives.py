@@ -22,7 +22,11 @@ def objective_of(
     particles, stl = config.particles, config.gradient == "sticking"
     if stl and config.objective != "elbo":
         other = f"that of {config.objective} would point elsewhere"
-        raise Refused("objective", f"gradient = sticking is right for the elbo alone; {other}: leave it out")
+        instead = f"gradient = doubly is its like for {config.objective}"
+        raise Refused("objective", f"gradient = sticking is right for the elbo alone; {other}: {instead}")
+    doubly = config.gradient == "doubly"
+    if doubly and config.objective == "elbo":
+        raise Refused("objective", "gradient = doubly is one of iwae and renyi; for the elbo it is sticking")
     if isinstance(train, Records | Parts) and prepared.needs.statistical:
         if model.imputed:
             name = model.imputed[0]
@@ -37,6 +41,6 @@ def objective_of(
         case "elbo":
             return inference.ELBO(particles, stl=stl)
         case "iwae":
-            return inference.IWAEBound(particles)
+            return inference.IWAEBound(particles, doubly=doubly)
         case "renyi":
-            return inference.RenyiBound(particles, alpha=config.alpha)
+            return inference.RenyiBound(particles, alpha=config.alpha, doubly=doubly)

@@ -102,10 +102,11 @@ class RunConfig(BaseModel):
     alpha: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.5, description="The order of `renyi`: 0 is `iwae`, towards 1 it falls to `elbo`."
     )
-    gradient: Literal["full", "sticking"] = Field(
+    gradient: Literal["full", "sticking", "doubly"] = Field(
         default="full",
         description="`sticking` leaves the score of the guide out of the gradient of `elbo` (sticking the landing): "
-        "the same mean, and no noise where the guide is the posterior.",
+        "the same mean, and no noise where the guide is the posterior. `doubly` is its like for `iwae` and `renyi` "
+        "(doubly reparameterised): of many particles the plain gradient of the guide is mostly noise.",
     )
     particles: Count = Field(default=1, description="Draws of the latents per row and step.")
     clip_gradient: Positive | None = Field(default=None, description="Gradients are scaled down to at most this norm.")

@@ -55,7 +55,7 @@ def wants_torch(job: Job) -> bool:
     program = _without_networks(job)
     if program is None or config.algorithm == "nuts":
         return program is None
-    if guides_of(job) or config.guide in OF_TORCH:
+    if guides_of(job) or config.guide in OF_TORCH or config.gradient == "doubly":
         return True
     # a guide of what each row draws anew is shared by rows, of which machine code knows nothing
     if config.precision == "bfloat16" or not needs_of(program).statistical:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from qvr_core.runs.prepare.prepare import prepare
 from qvr_core.runs.record.atomic_files import read_json, write_json
 from qvr_core.runs.record.protocol import Event, Failed, Finished, Job, Message, Started
 from qvr_core.runs.record.store import RunDirectory, RunStore
+from qvr_core.runs.worker.engine_choice import wants_torch
 from tests.runs.jobs import LATENTS, MODEL, make_job, watched
 
 STEPS = 14
@@ -65,6 +67,16 @@ def test_a_fit_taken_up_again_is_the_unbroken_one(engine: str, config: dict[str,
 def test_a_gradient_that_would_be_biased_is_refused(objective: str, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=f"sticking is right for the elbo alone; that of {objective}"):
         fit_of(job_of(tmp_path, objective=objective, gradient="sticking"))
+
+
+def test_the_gradient_through_the_draws_is_torchs_and_of_several_particles(tmp_path: Path) -> None:
+    job = job_of(tmp_path, objective="iwae", gradient="doubly", particles=4)
+    assert wants_torch(job)
+    fit = fit_of(job)
+    assert fit.fast.engine == "plain"
+    assert all(math.isfinite(loss) for loss, _ in (fit.advance() for _ in range(3)))
+    with pytest.raises(Refused, match="for the elbo it is sticking"):
+        fit_of(job_of(tmp_path, gradient="doubly"))
 
 
 @pytest.mark.parametrize("guide", ["mixture", "iaf", "spline"])
