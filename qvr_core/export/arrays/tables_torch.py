@@ -38,7 +38,7 @@ _FAMILIES = {
     "NegativeBinomial(dispersion, mean)": (
         "dist.NegativeBinomial(1 / {dispersion}, logits=torch.log({mean} * {dispersion}))"
     ),
-    "Categorical(probs)": "dist.Categorical({probs})",
+    "Categorical(probs)": "dist.Categorical(logits=torch.log({probs}))",
     "Categorical(logits)": "dist.Categorical(logits={logits})",
     "OrderedLogistic(cutpoints, predictor)": "ordered_logistic_log_prob({value}, {predictor}, {cutpoints})",
     "Dirichlet(concentration)": "dist.Dirichlet({concentration})",
