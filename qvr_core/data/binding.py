@@ -15,6 +15,9 @@ from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables.columns import LABELS, Columns
 from qvr_core.data.typed.cell_values import no_density, takes
+from qvr_core.runtime.values.term_tables import table_tensor
+from qvr_core.semantics.terms.written import Table, TermProblem, term_table
+from qvr_core.semantics.types.spaces import Terms
 
 if TYPE_CHECKING:
     import polars as pl
@@ -113,8 +116,11 @@ def check_names(columns: Columns, needs: Needs, names: Mapping[str, str]) -> Non
 
 
 def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
-    """The tensor of one need: int64 (N,) or (N, L) for finite values, float (N,) or (N, d) for real ones."""
+    """The tensor of one need: int64 (N,) or (N, L) for finite values, (N, nodes, columns) for terms, float (N,) or
+    (N, d) for real ones."""
     column = names.get(need.name, need.name)
+    if need.terms is not None:
+        return _terms(columns, column, need, need.terms)
     spread = [f"{column}_{i}" for i in range(need.width)]
     if need.width > 1 and column not in columns.columns and spread[0] in columns.columns:
         parts = [_array(columns, one, need) for one in spread]
@@ -126,6 +132,24 @@ def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
         tensor = arrays.tensor(checked, dtype=arrays.get_default_dtype())
         return tensor[:, None] if need.role == "input" and need.kind == "real" and tensor.ndim == 1 else tensor
     return arrays.as_tensor(checked.astype(np.int64))
+
+
+def _terms(columns: Columns, column: str, need: Need, space: Terms) -> Tensor:
+    """The tables of terms, one a row."""
+    found = columns.find(column, need.name)
+    cells = found if isinstance(found, list) else found.tolist() if isinstance(found, np.ndarray) else found.to_list()
+    if not cells:
+        raise _misfit(columns, column, need, "there are no values", None, "It needs one row at least")
+    made: list[Table] = []
+    for row, cell in enumerate(cells, 1):
+        try:
+            made.append(term_table(cell, space))
+        except TermProblem as problem:
+            raise _misfit(columns, column, need, problem.message, row, problem.remedy) from None
+    try:
+        return table_tensor(made, space)
+    except TermProblem as problem:
+        raise _misfit(columns, column, need, problem.message, None, problem.remedy) from None
 
 
 def _in_one_axis(array: NDArray[Any], need: Need) -> NDArray[Any]:

@@ -27,7 +27,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.types.spaces import Constrained, Finite, Named, Product, Real, Seq, Space
+from qvr_core.semantics.types.spaces import Constrained, Finite, Named, Product, Real, Seq, Space, Terms
 from qvr_core.semantics.types.walk import Node, arrow_named, children, sites, walk
 
 
@@ -45,9 +45,9 @@ class Axis:
 class Need:
     """One thing that must be supplied.
 
-    `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …) or 'real'; `size` is
-    the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound a real
-    value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
+    `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …), 'real' or 'terms';
+    `size` is the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound
+    a real value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
     there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for, where an
     option says it: ('lengths', ''), or 'at', 'mask', 'weight', 'via', or how it censors or truncates, with the site's
     name; 'times' with the function whose equation is solved at these; 'lowest' and 'highest' with the hidden count that
@@ -87,6 +87,8 @@ class Need:
     """The family that an observed step draws from."""
     counted: str = ""
     """The data name that says how many elements each sequence of ragged data, or of an observed step, has."""
+    terms: Terms | None = None
+    """The data type whose terms an input is."""
     counts: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
     """Of lengths: the names whose sequences they count, with the sets that these run over."""
 
@@ -334,6 +336,8 @@ def _need(role: str, name: str, space: Space, written: str, origin: Origin | Non
             width = n if item.vector else n * n
             low = 0.0 if kind == "Simplex" else None
             return Need(role, name, "real", written, origin, width=width, sequence=sequence, low=low)
+        case Terms():
+            return Need(role, name, "terms", written, origin, terms=item)
         case _:
             return Need(role, name, "any", written, origin, sequence=sequence)
 

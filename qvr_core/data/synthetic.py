@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.arrays.typed_engine import seeded
 from qvr_core.data.binding import RowsOf, Whole
 from qvr_core.data.needs import Need, Needs
+from qvr_core.runtime.values.term_tables import tables
+from qvr_core.semantics.terms.written import place_width
+from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Space, Terms
 
 # Rows of a data name whose length nothing says.
 STATISTICAL_ROWS = 64
@@ -28,7 +32,7 @@ def synthetic(
     """Inputs and data names at random, then the observed sites as the program draws them.
 
     `draw(x, data)` gives a value for every observed site.  Finite inputs are uniform, real ones standard normal
-    (reflected or squashed into their bounds); sequences have `length` positions.
+    (reflected or squashed into their bounds), terms have a few levels; sequences have `length` positions.
     """
     with seeded(seed):
         if needs.statistical:
@@ -99,8 +103,34 @@ _LIMITS: Mapping[str, Callable[[int], Tensor]] = {
 _BETWEEN = {"lowest": (0, 4), "highest": (4, 12)}
 
 
+DEEPEST = 4
+"""Levels of a term that is made up."""
+
+
+def _term(space: Terms, numbers: Random, depth: int = 1) -> list[object]:
+    """A term of a few levels as it is written in data, each constructor as likely as the others."""
+    may = [one for one in space.constructors if depth < DEEPEST or None not in one[1]]
+    name, places = numbers.choice(may)
+    return [name, *(_term(space, numbers, depth + 1) if one is None else _place(one, numbers) for one in places)]
+
+
+def _place(space: Space, numbers: Random) -> object:
+    if isinstance(space, Finite) and isinstance(space.size, int):
+        return numbers.randrange(space.size)
+    low, high = (space.low, space.high) if isinstance(space, Real | Constrained) else (None, None)
+    made = [numbers.gauss(0.0, 1.0) for _ in range(place_width(space))]
+    if isinstance(space, Constrained):
+        made = sorted(made) if space.kind == "Ordered" else [1.0 / len(made)] * len(made)
+    if low is not None and high is not None:
+        return [low + (high - low) / (1.0 + math.exp(-one)) for one in made]
+    return [low + abs(one) if low is not None else high - abs(one) if high is not None else one for one in made]
+
+
 def _values(need: Need, rows: int, length: int) -> Tensor:
     shape: tuple[int, ...] = (rows,)
+    if need.terms is not None:
+        numbers = Random(int(arrays.randint(2**31 - 1, ())))
+        return tables([_term(need.terms, numbers) for _ in range(rows)], need.terms)
     if need.axes is not None:
         shape = tuple(axis.size or rows for axis in need.axes)
     if need.purpose is not None and need.purpose[0] in _LIMITS:

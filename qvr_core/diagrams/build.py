@@ -46,7 +46,7 @@ def build(
     model = source if isinstance(source, Model) else source.model
     name = main_name(model) if name is None else name
     graph = Diagram()
-    drawing = Drawing(model, graph, Budget(model), opened, program_steps.run)
+    drawing = Drawing(model, graph, Budget(model), opened, program_steps.run, program_steps.computed)
     drawing.written = {} if isinstance(source, Model) else steps_written(source)
     if name in model.programs:
         sheet = draw_program(drawing, model.programs[name])

@@ -23,7 +23,8 @@ def main_name(model: Model) -> str:
 
 def drawable(model: Model) -> list[str]:
     """Names that `build` takes, in file order."""
-    return [name for name in model.order if name in model.programs or name in model.lets or name in model.arrows]
+    groups = (model.programs, model.lets, model.arrows, model.encoders)
+    return [name for name in model.order if any(name in group for group in groups)]
 
 
 def arrow_named(model: Model, name: str) -> Arrow:
@@ -31,6 +32,8 @@ def arrow_named(model: Model, name: str) -> Arrow:
         return model.lets[name].arrow
     if name in model.arrows:
         return model.arrows[name]
+    if name in model.encoders:
+        return model.encoders[name]
     for export in model.exports:
         if export.name == name and export.arrow is not None:
             return export.arrow

@@ -11,6 +11,7 @@ from qvr_core.diagrams.graph import Box, Diagram, Node, Wire, connect, drawn_box
 from qvr_core.diagrams.labels import caption, columns
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Arrow
+from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.spaces import Named, Product, Seq, factors_of, item_of, product
@@ -46,6 +47,7 @@ class Drawing:
     opened: Collection[str]
     """Frames to draw whatever they come to."""
     expand_program: Callable[[Drawing, Program, Bundle], Bundle]
+    expand_value: Callable[[Drawing, Expr, Mapping[str, Bundle]], Bundle]
     boxes: dict[str, Box] = field(default_factory=dict[str, Box])
     box: str | None = None
     uses: tuple[Origin, ...] = ()

@@ -39,7 +39,7 @@ from qvr_core.semantics.types.model.expressions import (
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import ArrowDraw, DrawModel
-from qvr_core.semantics.types.spaces import Finite, Linear, Named, Space, is_unknown, item_of, width
+from qvr_core.semantics.types.spaces import Finite, Linear, Named, Space, has_terms, is_unknown, item_of, width
 
 OPERATORS = {
     "add": ("+", 3), "sub": ("-", 3), "mul": ("*", 4), "div": ("/", 4), "pow": ("^", 6),
@@ -52,7 +52,7 @@ def columns(space: Space) -> int | None:
     """Columns of a real space, elements of a finite one; None where it is not known."""
     space = item_of(space)
     size = space.size if isinstance(space, Finite) else width(space)
-    return None if isinstance(size, Linear) or is_unknown(space) else int(size)
+    return None if isinstance(size, Linear) or is_unknown(space) or has_terms(space) else int(size)
 
 
 def caption(named: Named) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +18,7 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import (
     Apply,
     Bound,
+    Constant,
     Data,
     Expr,
     FactorTable,
@@ -83,6 +84,19 @@ def run(drawing: Drawing, program: Program, bundle: Bundle) -> Bundle:
     if program.lengths is not None:
         pad(scope, program.lengths, set(drawing.graph.nodes) - before)
     return tuple(end for _, name in program.returns for end in scope.bound.get(name, ()))
+
+
+def computed(drawing: Drawing, value: Expr, bound: Mapping[str, Bundle]) -> Bundle:
+    """Arithmetic over names that are bound: an arrow is itself, anything else a node."""
+    scope = Scope(drawing, (), dict(bound))
+    ends = values(scope, value)
+    if isinstance(value, Bound | Apply):
+        return ends
+    text = expression(value)
+    made = Node(id="value", kind="let", label=short(text), detail=text, origin=value.origin)
+    node = drawing.add(made)
+    drawing.wire(ends, node)
+    return (End(node, Named(value.type.space or Unknown(), ""), None),)
 
 
 def pad(scope: Scope, lengths: Expr, drawn: set[str]) -> None:
@@ -407,7 +421,9 @@ def argument(scope: Scope, expr: Expr, hidden: frozenset[str]) -> Iterator[End]:
     drawing, text, space = scope.drawing, expression(expr), expr.type.space
     node = drawing.add(Node(id="value", kind="let", label=short(text), detail=text, origin=expr.origin))
     drawing.wire(tuple(dict.fromkeys(end for end in read(scope, expr, hidden))), node)
-    yield End(node, Named(space, structure(space)))
+    # a whole number may stand for an element of a finite set
+    whole = isinstance(expr, Constant) and isinstance(expr.value, int)
+    yield End(node, unknown() if whole else Named(space, structure(space)))
 
 
 def data(scope: Scope, name: str, origin: Origin, indexed: tuple[str | None, ...]) -> End:

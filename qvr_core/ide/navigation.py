@@ -37,7 +37,7 @@ OF_LANGUAGE = frozenset(
 )
 
 
-ARROWS = frozenset(("morphism", "let", "program"))
+ARROWS = frozenset(("morphism", "let", "encoder", "program"))
 
 
 def definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:

@@ -92,7 +92,7 @@ def _modifiers(model: Model, statement: Statement, symbol: Symbol, occurrence: O
     found: list[str] = []
     if writes(occurrence):
         found.append("declaration")
-    if symbol.kind in ("morphism", "let", "program"):
+    if symbol.kind in ("morphism", "let", "encoder", "program"):
         name = occurrence.text if symbol.target is None else symbol.name
         arrow = arrow_named(model, name) or _first_copy(model, symbol.name)
         if arrow is not None:

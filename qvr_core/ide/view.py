@@ -77,11 +77,11 @@ _NO_ARROWS = (ObjectModel, Replicated, LetArrow, Program, Composition, Transform
 
 
 def arrow_of(snapshot: Snapshot, name: str) -> Arrow | Program | None:
-    """What a declared name stands for: a morphism, the expression of a let, or a program."""
+    """What a declared name stands for: a morphism, the expression of a let, an encoder, or a program."""
     node: Any = snapshot.node(name)
     if isinstance(node, LetArrow):
         return node.arrow
-    return node if isinstance(node, Program) or not isinstance(node, _NO_ARROWS) else None
+    return node if isinstance(node, Program | Encoder) or not isinstance(node, _NO_ARROWS) else None
 
 
 def model_of(snapshot: Snapshot) -> Model:

@@ -265,3 +265,35 @@ def test_a_chain_that_does_not_fit_is_not_folded_away() -> None:
     small = build(Analyzer(text).snapshot(), "deep", fold=True)
     assert any(wire.mismatch for _, _, wire in wires(small))
     assert {"f29", "f30"} <= set(small.nodes)
+
+
+TERMS = """\
+object Name : {p, q}
+object Code : Real 4
+data type Formula = atom(Name) | truth | and(Formula, Formula)
+morphism letter : Name -> Code [role=embed]
+morphism start : One -> Code [role=embed]
+morphism both : Code * Code -> Code [role=linear]
+encoder meaning : Formula -> Code
+    atom(n) = letter(n)
+    truth = start(0)
+    and(a, b) = tanh(both(a, b))
+program p(f) : Formula -> Code
+    let y = meaning(f)
+    return y
+"""
+
+
+def test_an_encoder_is_a_frame_of_its_cases() -> None:
+    for name in ("p", "meaning"):
+        graph = build(standalone(TERMS), name)
+        inside = {node.label for node in nodes(graph) if node.box is not None}
+        assert inside == {
+            "meaning", "atom(n)", "letter", "truth", "0", "start", "and(a, b)", "both", "tanh(both(a, b))"
+        }  # fmt: skip
+        assert {box.label for box in sheet(graph).boxes} == {"meaning: a case a constructor"}
+        found = value_wires(graph)
+        assert {("atom", "letter"), ("and", "both"), ("both", "value_2")} <= found
+        made = {source for source, target in found if target == "meaning_2"}
+        assert made == {"letter", "start", "value_2"}
+        assert [wire.mismatch for _, _, wire in wires(graph) if wire.mismatch] == []

@@ -90,3 +90,31 @@ def test_a_long_type_has_a_constructor_a_line() -> None:
     printed = format_text(long)
     assert printed.splitlines()[1:3] == ["    | constructor_1(Formula, Name)", "    | constructor_2(Formula, Name)"]
     assert format_text(printed) == printed
+
+
+PROGRAM = """\
+let doubled = meaning >> again
+morphism again : Code -> Code [role=linear]
+program p(f) : Formula -> Code
+    let y = meaning(f)
+    return y
+export p
+"""
+
+
+def test_an_encoder_is_offered_and_followed_as_an_arrow() -> None:
+    whole = TEXT + PROGRAM
+    for mark in ("= $0meaning(f)", "= $0meaning >>"):
+        text = whole.replace(mark.replace("$0", ""), "= $0" if "(" in mark else "= $0 >>", 1)
+        assert "meaning" in {item.label for item in complete(*at(text))}
+    used = at(whole.replace("= meaning(f)", "= mean$0ing(f)"))
+    (place,) = definition(*used)
+    assert place.start.line == 6
+    assert len(find_references(*used)) == 3
+    answer = hover(*used)
+    assert answer is not None
+    assert "encoder meaning : Formula => Code" in markdown(answer.content)
+    answer = hover(*at(whole.replace("program p(", "program $0p(")))
+    assert answer is not None
+    # the letters alone: nothing else of the encoder is learned
+    assert "12 parameters" in markdown(answer.content)

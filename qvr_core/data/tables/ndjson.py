@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
 
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.size_limits import check_nesting, check_room
@@ -28,7 +30,37 @@ def read_ndjson(path: str, room: int | None) -> pl.DataFrame:
         raise no_rows(path)
     try:
         return pl.read_ndjson(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except pl.exceptions.PolarsError as error:
+        with open(path, "rb") as file:
+            return _by_line(file, path, error)
+    except OSError as error:
+        raise broken_ndjson(path, error) from error
+
+
+def _by_line(lines: Iterable[bytes], path: str, error: Exception) -> pl.DataFrame:
+    """A table that polars has refused, by Python's reader: what is nested in it stands as the text of its JSON, for
+    trees have lists and objects of different things beside each other.  Raises `DataProblem` where nothing is."""
+    import json
+
+    import polars as pl
+
+    try:
+        rows = [json.loads(line) for line in lines if line.strip()]
+    except ValueError:
+        raise broken_ndjson(path, error) from error
+    objects = [cast("dict[str, Any]", row) for row in rows if isinstance(row, dict)]
+    if len(objects) < len(rows):
+        raise broken_ndjson(path, error) from error
+    names = dict.fromkeys(chain.from_iterable(objects))
+    found: dict[str, list[Any]] = {name: [row.get(name) for row in objects] for name in names}
+    nested = {name for name, cells in found.items() if any(isinstance(cell, list | dict) for cell in cells)}
+    if not nested:
+        raise broken_ndjson(path, error) from error
+    for name in nested:
+        found[name] = [json.dumps(cell) if isinstance(cell, list | dict) else cell for cell in found[name]]
+    try:
+        return pl.DataFrame(found)
+    except (pl.exceptions.PolarsError, TypeError):
         raise broken_ndjson(path, error) from error
 
 
@@ -51,8 +83,8 @@ def first_of_ndjson(path: str, rows: int, most_bytes: int) -> tuple[pl.DataFrame
         raise no_rows(path)
     try:
         return pl.read_ndjson(b"".join(held), infer_schema_length=None), whole
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise broken_ndjson(path, error) from error
+    except pl.exceptions.PolarsError as error:
+        return _by_line(held, path, error), whole
 
 
 def broken_ndjson(path: str, error: Exception) -> DataProblem:

@@ -10,6 +10,7 @@ from typing import Any
 from qvr_core.data.column_names import nearest
 from qvr_core.data.needs import Need
 from qvr_core.data.typed.labels import Elements, whole
+from qvr_core.semantics.terms.written import TermProblem, term_table
 
 Number = int | float
 MOST_SPELT = 2000
@@ -32,12 +33,23 @@ def reader(need: Need, values: Elements | None) -> Callable[[Any], Number]:
     if values is not None and values.name:
         return lambda cell: _element(cell, values)
     match need.kind:
+        case "terms":
+            return lambda cell: _nodes(cell, need)
         case "finite":
             return lambda cell: _category(cell, need)
         case "count":
             return lambda cell: _count(cell, need)
         case _:
             return lambda cell: _real(cell, need)
+
+
+def _nodes(cell: Any, need: Need) -> int:
+    """How many nodes a term has."""
+    assert need.terms is not None
+    try:
+        return len(term_table(cell, need.terms))
+    except TermProblem as problem:
+        raise Wrong(problem.message, problem.remedy) from None
 
 
 def _element(cell: Any, values: Elements) -> int:

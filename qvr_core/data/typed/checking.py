@@ -77,7 +77,7 @@ def _check_plain(need: Need, sources: Sources) -> None:
     labels = Elements(need.written, need.size or len(need.labels), need.labels) if need.labels else None
     read = reader(need, labels)
     for row, cell in enumerate(table.columns[column], 1):
-        if isinstance(cell, list | tuple):
+        if isinstance(cell, list | tuple) and need.terms is None:
             return
         try:
             if missing(cell) and not need.missing:

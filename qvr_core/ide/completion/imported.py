@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 OBJECTS = frozenset(("object",))
-ARROWS = frozenset(("morphism", "let", "program"))
+ARROWS = frozenset(("morphism", "let", "encoder", "program"))
 VALUES = ARROWS | {"function"}
 DRAWN = ARROWS | {"distribution"}
 TRANSFORMED = frozenset(("transformation",))

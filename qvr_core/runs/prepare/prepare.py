@@ -139,6 +139,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     needs = written = needs_of(program)
     _check_data_named(config, program)
     _check_held_out(config)
+    _check_terms(config, needs)
     typed: typed_data.TypedData | None = None
     known: Mapping[str, KnownSet] = {}
     if typed_data.is_typed(config, needs, snapshot):
@@ -201,6 +202,14 @@ def _check_data_named(config: RunConfig, program: Program) -> None:
         raise Refused("no-data", message, fixes=fixes)
 
 
+def _check_terms(config: RunConfig, needs: Needs) -> None:
+    """Refuse terms from what has no rows of cells."""
+    named = next((need.name for need in needs.inputs if need.terms is not None), None)
+    if named is not None and config.source in ("json", "text", "pairs"):
+        message = f"`{named}` is a term a row, and those are read from csv, ndjson, parquet and npz"
+        raise Refused("data", message, site=named, fixes=("Write a table with a column of terms: ndjson, or csv",))
+
+
 def _check_held_out(config: RunConfig) -> None:
     """Refuse to keep rows of a table from the fit: only texts and sentence pairs have a figure for them."""
     # rows that are made up may stand in for those of a text, with its settings
@@ -231,7 +240,8 @@ def _table(job: Job, program: Program, needs: Needs, room: int | None) -> Source
     """A file of rows; in parts where it is large, or where a statistical program asks for a part in each step."""
     config, path = job.config, data_path(job)
     in_parts = needs.statistical and config.batch_size is not None and config.algorithm == "svi"
-    large = not needs.statistical and _size(path, config.source) > STREAMED
+    terms = any(need.terms is not None for need in needs.inputs)
+    large = not needs.statistical and not terms and _size(path, config.source) > STREAMED
     if config.source == "npz" or not (in_parts or large):
         columns = read_columns(path, config.source, room)
         count, what = (len(columns.columns), "array") if columns.rows is None else (columns.rows, "row")

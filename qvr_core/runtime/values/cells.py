@@ -13,7 +13,7 @@ from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.values.arrow import Value, is_product
 from qvr_core.runtime.values.layout import factors, join, width
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.types.spaces import Finite, Seq, Space, Unknown
+from qvr_core.semantics.types.spaces import Finite, Seq, Space, Terms, Unknown
 
 
 class Cell(NamedTuple):
@@ -114,4 +114,4 @@ def _as_long(values: Sequence[Value], spaces: Sequence[Space | None]) -> list[Va
 
 def _wants_reals(factor: Space | None) -> bool:
     item = factor.item if isinstance(factor, Seq) else factor
-    return item is not None and not isinstance(item, Finite | Unknown)
+    return item is not None and not isinstance(item, Finite | Terms | Unknown)

@@ -20,8 +20,10 @@ from qvr_core.runtime.values.arrow import Value
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.precision import precision
+from qvr_core.runtime.values.term_tables import smallest_term, tables, unsound
 from qvr_core.semantics.language.family_heads import event_width
-from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Seq, Space
+from qvr_core.semantics.terms.written import TermProblem, table_width
+from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Seq, Space, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,13 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One tensor of a value: `size` is the number of elements of a finite block, the width of a real one."""
+    """One tensor of a value: `size` is the number of elements of a finite block, the width of a real one, and the
+    columns of one of terms, (…, nodes, columns), which counts as finite."""
 
     finite: bool
     size: int
     sequence: bool
+    terms: Terms | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -78,6 +82,8 @@ def _block(factor: Space) -> Block:
     item = factor.item if isinstance(factor, Seq) else factor
     while isinstance(item, Seq):
         item = item.item
+    if isinstance(item, Terms):
+        return Block(True, table_width(item), sequence, item)
     if isinstance(item, Finite):
         if not isinstance(item.size, int):
             raise TypeError(f"size is not known yet: {item}")
@@ -161,7 +167,7 @@ def take_factor(space: Space, value: Value, index: int) -> Value:
 def lead_shape(value: Value, space: Space) -> tuple[int, ...]:
     """The axes before a value's own: (B,), (B, L) …, from the first part."""
     first, block = parts(value)[0], blocks(space)[0]
-    return tuple(first.shape) if block.finite else tuple(first.shape[:-1])
+    return tuple(first.shape[: first.ndim - (2 if block.terms is not None else 0 if block.finite else 1)])
 
 
 def dummy(space: Space, lead: tuple[int, ...], like: Tensor | None = None) -> Value:
@@ -169,7 +175,9 @@ def dummy(space: Space, lead: tuple[int, ...], like: Tensor | None = None) -> Va
     device = like.device if like is not None else None
     made: list[Tensor] = []
     for block in blocks(space):
-        if block.finite:
+        if block.terms is not None:
+            made.append(smallest_term(block.terms).to(device).expand(*lead, 1, block.size))
+        elif block.finite:
             made.append(arrays.zeros((), dtype=arrays.int64, device=device).expand(lead))
         else:
             made.append(arrays.zeros((), device=device).expand(*lead, block.size))
@@ -191,6 +199,8 @@ def prepare(space: Space, value: object, where: Where) -> Value:
     columns per real one.  Raises `InputProblem` with what was expected and what came.
     """
     flat = factors(space)
+    if isinstance(space, Terms):
+        return terms_of(value, space, where)
     if isinstance(value, Mapping):
         value = _by_name(space, value, where)  # pyright: ignore[reportUnknownArgumentType]
     if is_listing(value):
@@ -206,6 +216,8 @@ def prepare(space: Space, value: object, where: Where) -> Value:
     tensor = _as_tensor(value, where)
     if len(flat) == 1:
         return _prepare_factor(flat[0], tensor, where)
+    if any(isinstance(factor, Terms) for factor in flat):
+        raise where.misfit(f"a value for each of {describe(space)}", _dtype_and_shape(tensor))
     widths = [1 if block.finite else block.size for block in map(_block, flat)]
     if tensor.dim() == 0 or tensor.shape[-1] != sum(widths):
         raise where.misfit(f"{sum(widths)} columns ({describe(space)})", _dtype_and_shape(tensor))
@@ -244,6 +256,8 @@ def _column(factor: Space, column: Tensor, where: Where) -> Tensor:
 
 
 def _prepare_factor(factor: Space, value: object, where: Where) -> Tensor:
+    if isinstance(factor, Terms):
+        return terms_of(value, factor, where)
     tensor = _as_tensor(value, where)
     block = _block(factor)
     if not block.finite:
@@ -281,6 +295,23 @@ def _prepare_real(
     return tensor
 
 
+def terms_of(value: object, space: Terms, where: Where) -> Tensor:
+    """Terms as int64 (B, nodes, columns): such a tensor, or as many terms as they are written in data."""
+    if is_tensor(value):
+        wrong = None if recording() else unsound(value, space)
+        if wrong is not None:
+            raise where.misfit(f"int64 (B, nodes, {table_width(space)}), {describe(space)}", wrong)
+        return value
+    if isinstance(value, str | Mapping):
+        raise where.misfit(f"a list of {describe(space)}, one a row", "one term")
+    try:
+        return tables(list(value), space)  # pyright: ignore
+    except TypeError:
+        raise where.misfit(f"a list of {describe(space)}", type(value).__name__) from None
+    except TermProblem as problem:
+        raise where.misfit(describe(space), f"{problem.message}. {problem.remedy}") from None
+
+
 def _shape(space: Space) -> tuple[int, ...]:
     item = space.item if isinstance(space, Seq) else space
     if isinstance(item, Real):
@@ -307,6 +338,8 @@ def describe(space: Space) -> str:
             return " * ".join(describe(factor) for factor in space.factors)
         case Seq():
             return f"Seq ({describe(space.item)})"
+        case Terms(name=name):
+            return f"terms of `{name}`"
         case _:
             return "unknown"
 

@@ -9,10 +9,10 @@ from qvr_core.semantics.arithmetic.broadcasting import flattened, is_data
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, show
 from qvr_core.semantics.scope.sequences import can_lift, lift
-from qvr_core.semantics.types.codes import SEQUENCE_MISMATCH
+from qvr_core.semantics.types.codes import SEQUENCE_MISMATCH, UNSUPPORTED
 from qvr_core.semantics.types.diagnostics import Code, DeclarationSite, Origin, Related
 from qvr_core.semantics.types.model.arrows import Arrow, Damaged
-from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.expressions import Data, Expr, ValueType
 from qvr_core.semantics.types.spaces import (
     Named,
     Seq,
@@ -20,6 +20,7 @@ from qvr_core.semantics.types.spaces import (
     Unknown,
     factors_of,
     has_seq,
+    has_terms,
     is_unknown,
     item_of,
     product,
@@ -90,6 +91,16 @@ def apply_to(
         # another arrow may be meant: what it would give is not known
         return replace(arrow, codomain=UNKNOWN)
     return arrow
+
+
+def refuse_free_terms(arrow: Arrow, name: str, args: Sequence[Expr], ctx: StepContext) -> None:
+    """Report data where a term is wanted: nothing else says that they are terms."""
+    if not has_terms(arrow.domain.space):
+        return
+    for arg in args:
+        if isinstance(arg, Data) and arg.type.space is None:
+            message = f"`{name}` reads a term, and only inputs of the program are terms yet: make `{arg.name}` an input"
+            ctx.scope.report(UNSUPPORTED, message, arg.origin)
 
 
 def input_lifts(given: Sequence[Space], wanted: Space) -> list[int]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from qvr_core.semantics.arithmetic.application import apply_to, argument_space, declared, fits
+from qvr_core.semantics.arithmetic.application import apply_to, argument_space, declared, fits, refuse_free_terms
 from qvr_core.semantics.arithmetic.arrows_along_axes import applied_over_axes, with_events
 from qvr_core.semantics.arithmetic.broadcasting import data_like, flattened, is_data, plate_axes
 from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
@@ -25,7 +25,6 @@ from qvr_core.semantics.scope.inherited import data_of, stages_of
 from qvr_core.semantics.scope.scope import (
     ArrowEntry,
     DamagedEntry,
-    EncoderEntry,
     FamilyEntry,
     FunctionEntry,
     TemplateEntry,
@@ -107,9 +106,6 @@ def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
         arrow_of(expr.func, ctx.scope)
     elif entry is None:
         ctx.scope.unknown(expr.func, "function", (*BUILTINS, *candidates(ctx.bindings)))
-    elif isinstance(entry, EncoderEntry):
-        message = f"`{name}` is an encoder, and programs and arrows do not apply encoders yet"
-        ctx.scope.report(NOT_A_VALUE, message, expr.func.span, [declared(name)])
     elif not isinstance(entry, DamagedEntry):
         ctx.scope.report(NOT_A_VALUE, f"`{name}` cannot be called", expr.func.span, [declared(name)])
     return Builtin(type=ValueType(Unknown()), origin=ctx.scope.origin(expr.span), function=name, args=args)
@@ -269,6 +265,7 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
     elif not drawn and not isinstance(arrow.domain.space, Unknown):
         ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
     refuse_data(arrow, expr.func, ctx)
+    refuse_free_terms(arrow, name, args, ctx)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     if args and not reads_all(arrow, args):
         texts = [words(tree, f"argument {index}") for index, tree in enumerate(trees, 1)]

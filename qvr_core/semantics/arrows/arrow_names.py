@@ -9,7 +9,6 @@ from qvr_core.semantics.scope.scope import (
     ArrowEntry,
     DamagedEntry,
     DistributionEntry,
-    EncoderEntry,
     FamilyEntry,
     FunctionEntry,
     GuideEntry,
@@ -53,7 +52,6 @@ def arrow_of(name: Name, scope: Scope) -> Arrow:
             ObjectEntry: "an object",
             TemplateEntry: "a program with parameters: call it with its arguments",
             FunctionEntry: "a function of arithmetic: call it in a program",
-            EncoderEntry: "an encoder, which programs and arrows do not apply yet",
             GuideEntry: f"the guide of `{getattr(entry, 'model', '')}`: only a fit draws from it",
             DistributionEntry: f"a family: draw from it in a program, `sample … <- {name.text}(…)`",
         }

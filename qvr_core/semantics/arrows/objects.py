@@ -30,6 +30,7 @@ from qvr_core.semantics.types.spaces import (
     Unknown,
     add,
     has_seq,
+    has_terms,
     is_unknown,
     width,
 )
@@ -54,12 +55,16 @@ LARGEST_SIZE = 10**11
 """A vector of so many numbers in single precision takes 400 GB: a warning, where `bounds.MOST_ENTRIES` is an error."""
 
 
-def check_object_expr(expr: ObjectExpr, scope: Scope) -> Named:
+def check_object_expr(expr: ObjectExpr, scope: Scope, *, terms: bool = False) -> Named:
     """The space that an object expression denotes, with the user's spelling; reports what is wrong with it.
 
-    A template's parameters are spelt as what a call gives for them.
+    A template's parameters are spelt as what a call gives for them.  With `terms` a factor may be a data type.
     """
-    return Named(bounded(_space(expr, scope), expr.span, scope), written(expr, _given(scope)))
+    before = scope.terms
+    scope.terms = terms
+    space = bounded(_space(expr, scope), expr.span, scope)
+    scope.terms = before
+    return Named(space, written(expr, _given(scope)))
 
 
 def _given(scope: Scope) -> Mapping[str, str]:
@@ -151,8 +156,10 @@ def _reference(name: Name, scope: Scope) -> Space:
         return entry.space.space
     if entry is None:
         scope.unknown(name, "object")
+    elif isinstance(entry, DataTypeEntry) and scope.terms:
+        return entry.type.space.space
     elif isinstance(entry, DataTypeEntry):
-        message = f"the terms of `{name.text}` cannot stand here: only an `encoder` reads them yet"
+        message = f"the terms of `{name.text}` cannot stand here: an `encoder` reads them, and a program's input is one"
         scope.report(UNSUPPORTED, message, name.span, (_declared(name.text),))
     elif not isinstance(entry, DamagedEntry):
         kind = entry.kind if isinstance(entry, ArrowEntry) else "declaration"
@@ -276,6 +283,9 @@ def _enumeration(expr: EnumExpr, scope: Scope) -> Space:
 def _sequence(expr: SeqExpr, item: Space, scope: Scope) -> Space:
     if has_seq(item):
         scope.report(INVALID_SPACE, "a sequence of sequences has no meaning here", expr.span)
+        return Unknown()
+    if has_terms(item):
+        scope.report(UNSUPPORTED, "there are no sequences of terms yet: a row has one term", expr.span)
         return Unknown()
     return item if is_unknown(item) else Seq(item)
 

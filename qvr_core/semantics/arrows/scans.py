@@ -10,7 +10,13 @@ from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, FamilyEntry, show
 from qvr_core.semantics.scope.sequences import as_sequence
 from qvr_core.semantics.types.arrow_text import arrow_text, leading_name, plain
-from qvr_core.semantics.types.codes import INFERRED_DIRECTION, SCAN_MISMATCH, SEQUENCE_MISMATCH, USELESS_OPTION
+from qvr_core.semantics.types.codes import (
+    INFERRED_DIRECTION,
+    SCAN_MISMATCH,
+    SEQUENCE_MISMATCH,
+    UNSUPPORTED,
+    USELESS_OPTION,
+)
 from qvr_core.semantics.types.density import beside, scanned
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.model.arrows import Arrow, Fan, Scan
@@ -23,6 +29,7 @@ from qvr_core.semantics.types.spaces import (
     Space,
     factors_of,
     has_seq,
+    has_terms,
     is_finite,
     is_real,
     is_unknown,
@@ -144,6 +151,10 @@ def _split(call: Call, expr: ArrowExpr, cell: Arrow) -> tuple[Named, Named]:
     if has_seq(domain) or has_seq(codomain):
         message = f"the cell of a scan works on one element at a time, but `{text}` reads {show(cell.domain)}"
         call.scope.report(SEQUENCE_MISMATCH, message, expr.span)
+        return UNKNOWN, UNKNOWN
+    if has_terms(domain):
+        message = f"`{text}` reads a term, {show(cell.domain)}, and there are no sequences of terms yet"
+        call.scope.report(UNSUPPORTED, message, expr.span)
         return UNKNOWN, UNKNOWN
     factors = factors_of(domain)
     count = len(factors_of(codomain))

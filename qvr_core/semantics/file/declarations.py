@@ -19,7 +19,7 @@ from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.compositions import COMPOSITION
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.scope.bounds import too_many_copies, too_many_stages
-from qvr_core.semantics.scope.inherited import algebra_of, data_of, extent_of, scanned_direction, stages_of
+from qvr_core.semantics.scope.inherited import algebra_of, batched, data_of, extent_of, scanned_direction, stages_of
 from qvr_core.semantics.scope.scope import (
     ArrowEntry,
     CompositionEntry,
@@ -27,7 +27,6 @@ from qvr_core.semantics.scope.scope import (
     DataTypeEntry,
     DeductionEntry,
     DistributionEntry,
-    EncoderEntry,
     Entry,
     Equation,
     FamilyEntry,
@@ -50,6 +49,7 @@ from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.terms import DataType, Encoder
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
+from qvr_core.semantics.types.walk import arrows_of
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef, ParenArrow
@@ -187,7 +187,7 @@ def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None)
             if encoder is None:
                 entries[name.text] = DamagedEntry(name.text)
             else:
-                entries[name.text] = EncoderEntry(name.text, encoder)
+                entries[name.text] = arrow_entry(name.text, "encoder", encoder, scope)
                 nodes[name.text] = encoder
         case DeductionHeader(name=name):
             from qvr_core.semantics.deductions.deductions import check_deduction
@@ -326,6 +326,7 @@ def arrow_entry(name: str, kind: str, arrow: Arrow, scope: Scope, role: str = ""
         data=data_of(arrow, scope),
         terms=terms_of(arrow, scope),
         start=(arrow.init, arrow.start, arrow.scale) if isinstance(arrow, Latent) else None,
+        batched=batched(arrow, scope),
     )
 
 
@@ -396,6 +397,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         data=tuple(item.name for item in program.data),
         terms=terms_in(program),
         guided=program.guided,
+        batched=any(batched(arrow, scope) for arrow in arrows_of(program)),
     )
 
 

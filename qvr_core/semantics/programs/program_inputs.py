@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from qvr_core.semantics.arithmetic.broadcasting import SCALAR
 from qvr_core.semantics.arrows.objects import check_object_expr, written
@@ -10,22 +10,27 @@ from qvr_core.semantics.arrows.own_arrows import own_arrow
 from qvr_core.semantics.arrows.template_arguments import check_default, role_of, shown_default
 from qvr_core.semantics.scope.environment import WHOLE_INPUT, Binding
 from qvr_core.semantics.scope.scope import RIGID, Argument, ArrowEntry, Entry, ObjectEntry, Scope
+from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model.arrows import Sort
-from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.expressions import Apply, Expr, ExprBase, FieldOf, ValueType
 from qvr_core.semantics.types.model.programs import Input, TemplateParameter
-from qvr_core.semantics.types.program_codes import BOUND_TWICE, PROGRAM_INPUTS
+from qvr_core.semantics.types.model.steps import ArrowDraw, StepModel
+from qvr_core.semantics.types.program_codes import BOUND_TWICE, NOT_A_VALUE, PROGRAM_INPUTS
 from qvr_core.semantics.types.spaces import (
     Finite,
     Linear,
     Named,
     Product,
+    Seq,
     Space,
     Unknown,
     factors_of,
+    has_terms,
     product,
     sequence_of,
 )
+from qvr_core.semantics.types.walk import Node, children, until_arrows, walk
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.declarations import Parameter, ProgramHeader
 from qvr_core.syntax.tree.names import Span
@@ -56,7 +61,7 @@ def check_inputs(header: ProgramHeader, domain: Named, scope: Scope) -> tuple[In
         return tuple(InputFactor(p.name.text, Named(Unknown(), "?"), p.name.span, True) for p in plain)
     written_factors = _written(header.domain)
     if len(plain) == len(written_factors):
-        spaces = [check_object_expr(factor, _quiet(scope)) for factor in written_factors]
+        spaces = [check_object_expr(factor, _quiet(scope), terms=True) for factor in written_factors]
         return tuple(InputFactor(p.name.text, space, p.name.span, True) for p, space in zip(plain, spaces, strict=True))
     if len(plain) == len(flat):
         return tuple(
@@ -151,6 +156,38 @@ def model_inputs(factors: tuple[InputFactor, ...], bindings: Mapping[str, Bindin
         )
         for factor in factors
     )
+
+
+# ---------------------------------------------------------------- terms
+
+
+def check_term_uses(steps: Sequence[StepModel], domain: Named, header: Span, scope: Scope) -> None:
+    """Report what a program does with a term other than to give it to an arrow."""
+    if not has_terms(domain.space):
+        return
+    if any(isinstance(factor, Seq) and has_terms(factor) for factor in factors_of(domain.space)):
+        message = "a step reads this input as a sequence, and there are no sequences of terms yet: a row has one term"
+        scope.report(UNSUPPORTED, message, header)
+        return
+    for wrong in (one for step in steps for one in _computed_with(step)):
+        message = "a term is no number: an encoder makes numbers of it, `let code = encode(term)`"
+        scope.report(NOT_A_VALUE, message, wrong.origin)
+
+
+def _computed_with(step: StepModel) -> Iterator[Expr]:
+    """The terms in a step that are no arguments of an arrow."""
+    given: set[int] = set()
+    for node in walk(step, until_arrows):
+        if isinstance(node, Apply | FieldOf):
+            given.update(map(id, children(node)))
+        elif isinstance(drawn := getattr(getattr(node, "site", None), "draw", None), ArrowDraw):
+            given.update(map(id, drawn.args or ()))
+        if _is_term(node) and id(node) not in given:
+            yield node  # pyright: ignore[reportReturnType]
+
+
+def _is_term(node: Node) -> bool:
+    return isinstance(node, ExprBase) and node.type.space is not None and has_terms(node.type.space)
 
 
 # ---------------------------------------------------------------- typed parameters

@@ -11,8 +11,8 @@ from qvr_core.semantics.scope.environment import Binding
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope, respelt
 from qvr_core.semantics.types.deterministic import deterministic
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
-from qvr_core.semantics.types.model.arrows import Extent
 from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, ValueType
+from qvr_core.semantics.types.model.extents import Extent
 from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, PROGRAM_OPTION, TOO_FEW_POSITIONS
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown, has_seq

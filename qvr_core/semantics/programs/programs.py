@@ -36,6 +36,7 @@ from qvr_core.semantics.programs.program_inputs import (
     InputFactor,
     check_inputs,
     check_template,
+    check_term_uses,
     flat_names,
     input_bindings,
     model_inputs,
@@ -59,8 +60,9 @@ from qvr_core.semantics.scope.inherited import joint_extent
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, Globals, Scope
 from qvr_core.semantics.types.deterministic import deterministic
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin
-from qvr_core.semantics.types.model.arrows import NO_STAGES, Sort
+from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.extents import NO_STAGES
 from qvr_core.semantics.types.model.programs import Guidance, Program
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
 from qvr_core.semantics.types.spaces import Named, Unknown
@@ -95,7 +97,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     header = statement.header.unit.node
     assert isinstance(header, ProgramHeader)
     template, parameters = check_template(header, scope, arguments)
-    domain = check_object_expr(header.domain, scope)
+    domain = check_object_expr(header.domain, scope, terms=True)
     codomain = check_object_expr(header.codomain, scope)
     options = read_header_options(header, scope)
     model = None if options.guide is None else guided_model(options.guide, options.rest, header, scope)
@@ -145,6 +147,10 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         results = chain.from_iterable(block.results for block in typed.blocks)
         data = with_aligned(data, (one.beside for one in results if one.beside is not None), scope)
     _check_whole(typed, returned, options, statement, scope)
+    if not scope.mistaken:
+        scope.unit = statement.uid
+        models = [*chain.from_iterable(block.models for block in typed.blocks)]
+        check_term_uses(models, typed.whole, header.domain.span, scope)
     if not scope.mistaken:
         check_group_shifts(statement.header.children, data, scope)
     scope.unit = statement.uid

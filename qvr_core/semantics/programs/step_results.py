@@ -16,8 +16,9 @@ from qvr_core.semantics.programs.undeclared.aligned_data import Alongside
 from qvr_core.semantics.scope.environment import Begun, Binding, FreeName
 from qvr_core.semantics.scope.scope import Argument, Entry, Equation, Globals, Scope, UnknownName
 from qvr_core.semantics.types.diagnostics import Diagnostic, Origin, Place
-from qvr_core.semantics.types.model.arrows import NO_STAGES, Density, Stages
+from qvr_core.semantics.types.model.arrows import Density
 from qvr_core.semantics.types.model.expressions import ValueType
+from qvr_core.semantics.types.model.extents import NO_STAGES, Stages
 from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import (
     LetModel,

@@ -24,7 +24,7 @@ from qvr_core.semantics.scope.predictions import follow_predictions
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.internal_error import failure
-from qvr_core.semantics.types.model.arrows import ONE_STAGE
+from qvr_core.semantics.types.model.extents import ONE_STAGE
 from qvr_core.syntax.tree.declarations import Item
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.steps import (

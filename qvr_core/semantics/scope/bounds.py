@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope, is_name
 from qvr_core.semantics.types.codes import TOO_LARGE
-from qvr_core.semantics.types.model.arrows import Stages
+from qvr_core.semantics.types.model.extents import Stages
 from qvr_core.semantics.types.spaces import (
     Named,
     Part,

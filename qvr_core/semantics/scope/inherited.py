@@ -7,14 +7,11 @@ from dataclasses import replace
 
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
 from qvr_core.semantics.types.model.arrows import (
-    ANY_LENGTH,
-    NO_STAGES,
-    ONE_STAGE,
     Arrow,
+    BatchNorm,
     ChangeBase,
     Compose,
     Damaged,
-    Extent,
     Freeze,
     Instance,
     Latent,
@@ -25,11 +22,11 @@ from qvr_core.semantics.types.model.arrows import (
     Repeat,
     Scan,
     Stack,
-    Stages,
     TakeFactor,
 )
+from qvr_core.semantics.types.model.extents import ANY_LENGTH, NO_STAGES, ONE_STAGE, Extent, Stages
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.walk import fold, parts
+from qvr_core.semantics.types.walk import arrows_of, fold, parts
 
 
 def algebra_of(arrow: Arrow, scope: Scope) -> str | None:
@@ -108,6 +105,24 @@ def data_of(arrow: Arrow, scope: Scope) -> tuple[str, ...]:
                 return entry.data if isinstance(entry, ArrowEntry) else ()
             case _:
                 return tuple(dict.fromkeys(name for names in inner for name in names))
+
+    return fold(arrow, parts, of)
+
+
+def batched(arrow: Arrow, scope: Scope) -> bool:
+    """Whether a batch norm is part of an arrow."""
+
+    def of(part: Arrow, inner: list[bool]) -> bool:
+        match part:
+            case BatchNorm():
+                return True
+            case Instance(program=Program() as program):
+                return any(batched(one, scope) for one in arrows_of(program))
+            case Ref(name=name):
+                entry = scope.lookup(name)
+                return isinstance(entry, ArrowEntry) and entry.batched
+            case _:
+                return any(inner)
 
     return fold(arrow, parts, of)
 

@@ -29,11 +29,12 @@ from qvr_core.semantics.types.diagnostics import (
     Related,
     Severity,
 )
-from qvr_core.semantics.types.model.arrows import ANY_LENGTH, NO_STAGES, ONE_STAGE, Arrow, Density, Extent, Sort, Stages
+from qvr_core.semantics.types.model.arrows import Arrow, Density, Sort
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
+from qvr_core.semantics.types.model.extents import ANY_LENGTH, NO_STAGES, ONE_STAGE, Extent, Stages
 from qvr_core.semantics.types.model.families import DeclaredFamily, Weights
 from qvr_core.semantics.types.model.programs import Guided, Program
-from qvr_core.semantics.types.model.terms import DataType, Encoder
+from qvr_core.semantics.types.model.terms import DataType
 from qvr_core.semantics.types.spaces import Dim, Finite, Known, Linear, Named, Unknown
 from qvr_core.semantics.types.subspace import fit
 from qvr_core.syntax.immutable import immutable
@@ -61,10 +62,10 @@ class ObjectEntry:
 
 @immutable
 class ArrowEntry:
-    """A morphism, a let, a program, or a `Mor` parameter: everything that `Ref` may point at.
+    """A morphism, a let, an encoder, a program, or a `Mor` parameter: everything that `Ref` may point at.
 
-    `kind` is 'morphism', 'let', 'program' or 'parameter'; `role` a morphism's role ('' otherwise).  `algebra` names the
-    composition of a tensor arrow.
+    `kind` is 'morphism', 'let', 'encoder', 'program' or 'parameter'; `role` a morphism's role ('' otherwise).
+    `algebra` names the composition of a tensor arrow.
     """
 
     name: str
@@ -89,6 +90,8 @@ class ArrowEntry:
     """The `score` and `observe` steps of a program, which count only where it runs by itself: `score k`, …"""
     guided: Guided | None = None
     """Of a program: what its guides draw and read."""
+    batched: bool = False
+    """True where a batch norm in it makes of each row what all rows together lead to."""
     start: tuple[str, float | None, float | None] | None = None
     """Of a latent tensor: how it starts, near which weight, the spread of its parameters, where these are written."""
     own: Arrow | None = None
@@ -163,14 +166,6 @@ class DataTypeEntry:
 
 
 @immutable
-class EncoderEntry:
-    """A function of terms."""
-
-    name: str
-    encoder: Encoder
-
-
-@immutable
 class DeductionEntry:
     name: str
     deduction: Deduction
@@ -185,7 +180,7 @@ class DamagedEntry:
 
 Entry = (
     ObjectEntry | ArrowEntry | FamilyEntry | TemplateEntry | GuideEntry | FunctionEntry | DistributionEntry
-    | CompositionEntry | TransformationEntry | DataTypeEntry | EncoderEntry | DeductionEntry
+    | CompositionEntry | TransformationEntry | DataTypeEntry | DeductionEntry
     | DamagedEntry
 )  # fmt: skip
 
@@ -286,6 +281,8 @@ class Scope:
     """The first name of the declaration, which names the sizes that `object A, B : Real 64` writes once."""
     declaring: bool = False
     """True while the sizes of an `object` or `morphism` are read: their places are then `DeclarationSite`s."""
+    terms: bool = False
+    """True while a space is read in which a data type may stand."""
     size_index: int = 0
     doubtful: bool = False
     """True where it is left open what arrow the declaration means: what uses it says nothing more."""

@@ -10,6 +10,7 @@ from qvr_core.semantics.arithmetic.broadcasting import flattened
 from qvr_core.semantics.arrows.objects import check_object_expr, written
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding, StepContext
+from qvr_core.semantics.scope.inherited import batched
 from qvr_core.semantics.scope.scope import (
     UNKNOWN,
     DamagedEntry,
@@ -19,12 +20,15 @@ from qvr_core.semantics.scope.scope import (
     respelt,
 )
 from qvr_core.semantics.types.codes import UNSUPPORTED
+from qvr_core.semantics.types.density import DETERMINISTIC
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Related
+from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.terms import Constructor, DataType, Encoder, EncoderCase, constructor_text
 from qvr_core.semantics.types.program_codes import ENCODER_CASE, SAMPLED_IN_LET
 from qvr_core.semantics.types.spaces import Named, Space, has_seq, is_real, is_unknown
 from qvr_core.semantics.types.type_text import structure
+from qvr_core.semantics.types.walk import arrows_of
 from qvr_core.syntax.tree.declarations import CompositionRule, EncoderHeader
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import ObjectExpr, ObjectRef, ParenObject
@@ -81,10 +85,13 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
         scope.report(ENCODER_CASE, message, header.name.span, (_declared(held.name),))
     return Encoder(
         name=header.name.text,
-        type=held.name,
+        domain=Named(held.space.space, written(header.domain)),
         codomain=codomain,
-        cases=tuple(found.values()),
+        sort=Sort.DETERMINISTIC,
         origin=scope.origin(header.name.span),
+        density=DETERMINISTIC,
+        type=held.name,
+        cases=tuple(found[one] for one in constructors if one in found),
     )
 
 
@@ -182,6 +189,11 @@ def _body(child: Placed[object], case: CompositionRule, bindings: Mapping[str, B
             place = one.place if isinstance(one.place, Origin) else scope.origin(case.body.span)
             del scope.diagnostics[at:]
             scope.report(UNSUPPORTED, message, place)
+            break
+    for arrow in arrows_of(body):
+        if batched(arrow, scope):
+            message = "a batch norm makes of each row what all rows together lead to, and a case has no rows of its own"
+            scope.report(ENCODER_CASE, message, arrow.origin)
             break
     if ctx.lifts:
         message = "a term has no sequence below it, and one is read here"

@@ -150,11 +150,22 @@ class Seq:
 
 
 @immutable
+class Terms:
+    """Finite trees of the data type `name`: each constructor with what stands at its places, None for a tree again.
+
+    The spaces at places are finite sets and real spaces of known size.
+    """
+
+    name: str
+    constructors: tuple[tuple[str, tuple[Space | None, ...]], ...]
+
+
+@immutable
 class Unknown:
     """The space of something that could not be typed.  It fits everywhere, so that one mistake stays one error."""
 
 
-Space = Finite | Real | Constrained | Product | Seq | Unknown
+Space = Finite | Real | Constrained | Product | Seq | Terms | Unknown
 
 Part = tuple[str | None, Space]
 """A factor with its name, or a product among those that another one is made of."""
@@ -162,12 +173,13 @@ Part = tuple[str | None, Space]
 
 @immutable
 class Traits:
-    """What holds of a space: something in it is unknown, or a sequence; all of it is finite, or real."""
+    """What holds of a space: something in it is unknown, a sequence, or trees; all of it is finite, or real."""
 
     unknown: bool = False
     sequence: bool = False
     finite: bool = False
     real: bool = False
+    trees: bool = False
 
     @staticmethod
     def joint(all_traits: Iterable[Traits]) -> Traits:
@@ -178,6 +190,7 @@ class Traits:
             any(one.sequence for one in found),
             all(one.finite for one in found),
             all(one.real for one in found),
+            any(one.trees for one in found),
         )
 
 
@@ -187,16 +200,18 @@ def traits(space: Space) -> Traits:
         case Product():
             return space.traits
         case Seq(item=item):
-            return Traits(unknown=traits(item).unknown, sequence=True)
+            return Traits(unknown=traits(item).unknown, sequence=True, trees=traits(item).trees)
         case Finite():
             return _FINITE
         case Unknown():
             return _UNKNOWN
+        case Terms():
+            return _TREES
         case _:
             return _REAL
 
 
-_FINITE, _REAL, _UNKNOWN = Traits(finite=True), Traits(real=True), Traits(unknown=True)
+_FINITE, _REAL, _UNKNOWN, _TREES = Traits(finite=True), Traits(real=True), Traits(unknown=True), Traits(trees=True)
 
 
 def flat(parts: Iterable[Part]) -> Iterator[Part]:
@@ -227,7 +242,7 @@ def entries(space: Space) -> int:
             return math.prod(int(dim) for dim in shape if not isinstance(dim, Linear))
         case Finite(size=size) | Constrained(size=size):
             return 0 if isinstance(size, Linear) else int(size)
-        case Unknown():
+        case Terms() | Unknown():
             return 0
 
 
@@ -314,7 +329,8 @@ def product_of(dims: tuple[Dim, ...]) -> Dim:
 
 
 def width(space: Space) -> Dim:
-    """|A|: numbers in one element; 1 for a finite set, d · d for matrices.  A sequence counts one position."""
+    """|A|: numbers in one element; 1 for a finite set and for a tree, d · d for matrices.  A sequence counts one
+    position."""
     if isinstance(space, Real):
         return product_of(space.shape)
     if isinstance(space, Product):
@@ -372,6 +388,11 @@ def is_unknown(space: Space) -> bool:
 def is_finite(space: Space) -> bool:
     """A finite set, or a product of such."""
     return traits(space).finite
+
+
+def has_terms(space: Space) -> bool:
+    """Whether a factor is a data type's trees."""
+    return traits(space).trees
 
 
 def is_real(space: Space) -> bool:

@@ -20,6 +20,7 @@ from qvr_core.semantics.types.spaces import (
     Real,
     Seq,
     Space,
+    Terms,
     Unknown,
     add,
     is_hole,
@@ -145,6 +146,8 @@ def _run_problem(given: _Run, wanted: _Run) -> str | None:
     if isinstance(left, Real) and isinstance(right, Real):
         alone = len(given.factors) == len(wanted.factors) == 1
         return _bounds_problem(given.factors, wanted.factors) or (_axes_problem(left, right) if alone else None)
+    if isinstance(left, Terms) and left == right:
+        return None
     if isinstance(left, Real) and isinstance(right, Constrained):
         return f"not every real vector is in a {right.kind}"
     return ""

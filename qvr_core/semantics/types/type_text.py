@@ -12,6 +12,7 @@ from qvr_core.semantics.types.spaces import (
     Real,
     Seq,
     Space,
+    Terms,
     Unknown,
     is_real,
     width,
@@ -56,6 +57,8 @@ def structure(space: Space) -> str:
             return " * ".join(structure(factor) for factor in factors)
         case Seq(item=item):
             return f"Seq ({structure(item)})" if isinstance(item, Product) else f"Seq {structure(item)}"
+        case Terms(name=name):
+            return name
         case Unknown():
             return "?"
 

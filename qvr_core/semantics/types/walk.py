@@ -25,6 +25,7 @@ from qvr_core.semantics.types.model.arrows import (
     DropFactors,
     Dropout,
     Embed,
+    EncoderBase,
     Fan,
     Freeze,
     FromData,
@@ -89,6 +90,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
+from qvr_core.semantics.types.model.terms import Encoder
 
 Node = Arrow | Expr | StepModel | Program
 
@@ -97,7 +99,7 @@ T = TypeVar("T")
 
 
 def parts(arrow: Arrow) -> tuple[Arrow, ...]:
-    """The arrows that an arrow expression is made of, as written."""
+    """The arrows that an arrow expression is made of, as written; those that the cases of an encoder apply."""
     match arrow:
         case Ref():
             return ()
@@ -114,12 +116,19 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
             return (inner,)
         case Observed(arrow=inner):
             return () if inner is None else (inner,)
+        case EncoderBase():
+            return tuple(one for body in bodies(arrow) for one in arrows_of(body))
         case (
             Embed() | Kernel() | LinearMap() | Conv() | Pool() | Norm() | BatchNorm() | Dropout() | Attention()
             | Position() | Latent() | Discretize() | Instance() | Identity() | Last() | MeanOverTime() | FromData()
             | Damaged()
         ):  # fmt: skip
             return ()
+
+
+def bodies(encoder: EncoderBase) -> tuple[Expr, ...]:
+    """What the cases of an encoder compute."""
+    return tuple(case.body for case in encoder.cases) if isinstance(encoder, Encoder) else ()
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
@@ -181,6 +190,8 @@ def body(step: StepModel) -> tuple[StepModel, ...]:
 def children(node: Node) -> tuple[Node, ...]:
     """All that a node is made of, whatever its kind, in the order of the text."""
     match node:
+        case EncoderBase():
+            return bodies(node)
         case ArrowBase():
             return (called(node),) if isinstance(node, Instance) else parts(node)
         case ExprBase():
@@ -226,12 +237,12 @@ def sites(
 
 
 def arrow_named(model: Model, name: str) -> Arrow | Program | None:
-    """What a name stands for: a morphism, the expression of a let, or a program."""
+    """What a name stands for: a morphism, the expression of a let, an encoder, or a program."""
     if name in model.arrows:
         return model.arrows[name]
     if name in model.lets:
         return model.lets[name].arrow
-    return model.programs.get(name)
+    return model.encoders.get(name) or model.programs.get(name)
 
 
 def arrows_of(node: Node) -> Iterator[Arrow]:

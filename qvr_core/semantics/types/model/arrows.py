@@ -12,6 +12,7 @@ from __future__ import annotations
 from enum import Enum
 
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.extents import ANY_LENGTH, ONE_STAGE, Extent, Stages
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.immutable import immutable, immutable_by_name
 
@@ -53,37 +54,6 @@ class ArrowBase:
     sort: Sort
     origin: Origin
     density: Density
-
-
-@immutable
-class Extent:
-    """How an arrow goes through a sequence: `positions` is the longest one that the learned positions of `place` allow
-    (None: any); `scans` where it folds one."""
-
-    positions: int | None = None
-    place: str = ""
-    scans: bool = False
-
-
-ANY_LENGTH = Extent()
-
-
-@immutable
-class Stages:
-    """How many declared arrows an arrow is made of, each counted as often as it is applied; not `sure` where something
-    in it could not be typed."""
-
-    count: int = 1
-    sure: bool = True
-
-    def __add__(self, other: Stages) -> Stages:
-        return Stages(self.count + other.count, self.sure and other.sure)
-
-    def times(self, count: int) -> Stages:
-        return Stages(self.count * count, self.sure)
-
-
-NO_STAGES, ONE_STAGE = Stages(0), Stages()
 
 
 @immutable_by_name
@@ -407,6 +377,14 @@ class Freeze(ArrowBase):
 
 
 @immutable_by_name
+class EncoderBase(ArrowBase):
+    """A deterministic function of the terms of a data type; the whole is `terms.Encoder`, whose cases are arithmetic,
+    which stands above arrows."""
+
+    name: str
+
+
+@immutable_by_name
 class FromData(ArrowBase):
     """`from_data("name")`."""
 
@@ -421,5 +399,6 @@ class Damaged(ArrowBase):
 Arrow = (
     Embed | Kernel | LinearMap | Conv | Pool | Norm | BatchNorm | Dropout | Attention | Position | Latent | Observed
     | Discretize | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last
-    | MeanOverTime | TakeFactor | ChangeBase | Dagger | Curry | PartialTrace | DropFactors | Freeze | FromData | Damaged
+    | MeanOverTime | TakeFactor | ChangeBase | Dagger | Curry | PartialTrace | DropFactors | Freeze | EncoderBase
+    | FromData | Damaged
 )  # fmt: skip

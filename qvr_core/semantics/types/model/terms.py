@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from qvr_core.semantics.types.diagnostics import Origin
+from qvr_core.semantics.types.model.arrows import EncoderBase
 from qvr_core.semantics.types.model.expressions import Expr
-from qvr_core.semantics.types.spaces import Named
+from qvr_core.semantics.types.spaces import Named, Terms
 from qvr_core.syntax.immutable import immutable_by_name
 
 
@@ -29,6 +30,13 @@ class DataType:
         """The constructor of that name."""
         return next((one for one in self.constructors if one.name == name), None)
 
+    @property
+    def space(self) -> Named:
+        """Its terms, as the domain of an arrow."""
+        places = (tuple(None if one is None else one.space for one in each.arguments) for each in self.constructors)
+        names = (one.name for one in self.constructors)
+        return Named(Terms(self.name, tuple(zip(names, places, strict=True))), self.name)
+
 
 @immutable_by_name
 class EncoderCase:
@@ -42,14 +50,11 @@ class EncoderCase:
 
 
 @immutable_by_name
-class Encoder:
-    """A deterministic function of terms, with a case for each constructor of the data type `type`."""
+class Encoder(EncoderBase):
+    """An arrow from terms, with a case for each constructor of the data type `type`."""
 
-    name: str
     type: str
-    codomain: Named
     cases: tuple[EncoderCase, ...]
-    origin: Origin
 
 
 def constructor_text(one: Constructor, type_name: str) -> str:
