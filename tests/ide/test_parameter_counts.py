@@ -22,6 +22,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
         "lstm_lm",
         "gru_lm",
         "convolutional_classifier",
+        "formula_truth",
         "encoder_guide",
         "deep_markov",
         "rlstm_lm",
