@@ -61,7 +61,7 @@ class QvrLexer(RegexLexer):
             (rf"{_NAME}(?=[ \t]*=(?!=))", Name.Variable),
             (rf"{_NAME}(?=[ \t]*\()", Name.Function),
             (_NAME, Name),
-            (r"->|<-|>>|\|-|⊢|[<>=!]=|[@+\-*/^<>=~]", Operator),
+            (r"->|<-|>>|\|-|⊢|[<>=!]=|[@+\-*/^<>=~|]", Operator),
             (r"#\[|[()\[\]{},:.]", Punctuation),
             (r".", Text),
         ]
