@@ -20,7 +20,22 @@ from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
 from qvr_core.semantics.types.spaces import Constrained, Dim
 
-RESERVED = (*PYTHON_WORDS, *TORCH.helpers, "self", "data", "values", "total", "torch", "dist", "nn", "json")
+OF_A_MODULE = (
+    "T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init", "children", "compile", "cpu",
+    "cuda", "double", "dump_patches", "eval", "extra_repr", "float", "forward", "get_buffer", "get_extra_state",
+    "get_parameter", "get_submodule", "half", "ipu", "load_state_dict", "modules", "mtia", "named_buffers",
+    "named_children", "named_modules", "named_parameters", "parameters", "register_backward_hook",
+    "register_buffer", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_full_backward_pre_hook", "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
+    "register_module", "register_parameter", "register_state_dict_post_hook", "register_state_dict_pre_hook",
+    "requires_grad_", "set_extra_state", "set_submodule", "shapes", "share_memory", "state_dict", "to", "to_empty",
+    "train", "training", "type", "xpu", "zero_grad",
+)  # fmt: skip
+"""Attributes of a torch.nn.Module, and of what is exported, which data must not be named as."""
+RESERVED = (
+    *(*PYTHON_WORDS, *TORCH.helpers, *OF_A_MODULE),
+    *("self", "data", "values", "total", "torch", "dist", "nn", "json"),
+)
 
 
 def torch_module(reading: Reading) -> Exported:

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.stats
 import torch
 
+from qvr_core import dsl
+from qvr_core.export import export
 from qvr_core.export.arrays.tables_torch import TORCH
+from qvr_core.export.to_torch import RESERVED
 from tests.examples.statistics.programs import NAMES
 from tests.export.exports import worst, write_cases
 from tests.export.families import CASES, write_cases_of_families
@@ -50,3 +54,38 @@ def test_an_ordered_outcome_far_from_its_predictor_keeps_its_density_and_its_gra
         inner = slice(1, 4)
         np.testing.assert_allclose(found.detach().numpy()[inner], expected[inner], rtol=1e-9)
         assert predictor.grad is not None and bool(predictor.grad.isfinite().all())
+
+
+AWKWARD = """
+import "bells.qvr" as b
+object Row : FinSet 5
+program p : Row -> Row
+    data type, half : Row
+    sample a <- b.Bell(0.0, 1.0)
+    let k = exp(a)
+    let m = [1.0, k]
+    let table = factor c : {low, high} in { 0 -> 0.5, 1 -> k }
+    observe y[i : Row] <- Normal(a * type[i] + m[0] * half[i] + sum(table), 1.0)
+    return y
+export p
+"""
+BELL = """
+family Bell(loc : Real 1, scale : Real 1 [low=0.0]) : Real 1
+    density(x) = -0.5 * ((x - loc) / scale) ^ 2 - log(scale)
+    draw = Normal(loc, scale)
+"""
+
+
+def test_numbers_in_lists_and_names_of_a_module_and_of_an_import(tmp_path: Path) -> None:
+    (tmp_path / "bells.qvr").write_text(BELL)
+    loaded = dsl.loads(AWKWARD, folder=tmp_path)
+    made = export(loaded.snapshot, "p", "torch")
+    scope: dict[str, Any] = {"__name__": "made"}
+    exec(made.text, scope)
+    rows = torch.linspace(-1.0, 1.0, 5, dtype=torch.float64)
+    data = {"type": rows, "half": rows.square(), "y": rows.flip(0)}
+    a = torch.tensor(0.7, dtype=torch.float64)
+    module = scope["P"]({f"{name}_" if name != "y" else name: value.tolist() for name, value in data.items()})
+    ours = loaded.programs["p"].double().log_joint(None, {"a": a, **data})
+    assert float(module({"a": a})) == pytest.approx(float(ours), rel=1e-12)
+    assert {name for name in dir(torch.nn.Module()) if not name.startswith("_")} <= set(RESERVED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from qvr_core.export.arrays.dialect import ARITHMETIC, BASES, INFIX, REDUCTIONS, Dialect
 from qvr_core.export.names import Names
@@ -96,18 +96,26 @@ class Expressions:
             case Arrange(base=base, axes=axes):
                 return self.arranged(base, axes)
             case ListOf(items=items):
-                inner = ", ".join(map(self.text, items))
-                constant = all(isinstance(item, Constant) for item in items)
-                return (self.dialect.constant if constant else self.dialect.stack).format(f"[{inner}]")
+                return self._listed(items)
             case Apply():
                 return self._apply(expr)
             case FactorTable(cases=cases, body=None) if cases:
-                inner = ", ".join(self.text(value) for _, value in sorted(cases, key=lambda case: case[0]))
-                return self.dialect.stack.format(f"[{inner}]")
+                return self._listed([value for _, value in sorted(cases, key=lambda case: case[0])])
             case Solve():
                 raise Refused(expr.origin, f"`solve` is not exported to {self.dialect.target}", "export to Stan")
             case _:
                 raise self.refused(expr, "this expression")
+
+    def _listed(self, items: Sequence[Expr]) -> str:
+        """An array of values: of numbers alone as it stands, else each of them an array first."""
+        texts = list(map(self.text, items))
+        if all(isinstance(item, Constant) for item in items):
+            return self.dialect.constant.format(f"[{', '.join(texts)}]")
+        each = (
+            self.dialect.number.format(text) if isinstance(item, Constant) else text
+            for item, text in zip(items, texts, strict=True)
+        )
+        return self.dialect.stack.format(f"[{', '.join(each)}]")
 
     def refused(self, expr: ExprBase, what: str) -> Refused:
         """What the target cannot say, at the expression."""

@@ -26,7 +26,7 @@ class FamilyFunctions:
     def called(self, family: DeclaredFamily) -> str:
         """The name of a family's function."""
         if family.name not in self._names:
-            plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", family.name).lower()
+            plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", family.name).lower().replace(".", "_")
             self._names[family.name] = self._expressions.names.fresh(f"{plain}_log_prob")
             self._write(family, self._names[family.name])
         return self._names[family.name]
