@@ -216,9 +216,11 @@ def given_alone(fillings: Sequence[Filling]) -> Generator[None]:
     """While it is open, what fills missing cells has no density: a pointwise log likelihood is that of data."""
     for filling in fillings:
         filling.left_out = True
-    yield
-    for filling in fillings:
-        filling.left_out = False
+    try:
+        yield
+    finally:
+        for filling in fillings:
+            filling.left_out = False
 
 
 def note_filled(filled: Iterable[tuple[MissingSite, Filling]], log_prob: Tensor | None, frame: Frame) -> None:
