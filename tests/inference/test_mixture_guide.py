@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ export target
 """
 
 
-def moved(text: str, observed: set[str], components: int) -> tuple[object, AutoMixtureGuide]:
+def moved(text: str, observed: set[str], components: int) -> tuple[Any, AutoMixtureGuide]:
     """A program and a guide of it that is not what it begins as, in double precision."""
     torch.manual_seed(4)
     model = loads(text).morphism
@@ -77,7 +78,7 @@ def test_the_gradient_is_that_of_the_bound_by_quadrature(stl: bool) -> None:
     found: list[torch.Tensor] = []
     for _ in range(150):
         guide.zero_grad()
-        ELBO(num_particles=200, stl=stl)(model, guide, None, data).backward()  # type: ignore[arg-type]
+        ELBO(num_particles=200, stl=stl)(model, guide, None, data).backward()
         found.append(-torch.cat([one.grad.flatten() for one in inputs if one.grad is not None]))
     each = torch.stack(found)
     z = (each.mean(0).numpy() - np.array(slopes)) / (each.std(0).numpy() / math.sqrt(len(each)))

@@ -8,15 +8,15 @@ from contextlib import ExitStack, nullcontext
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor, nn
+from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor
 from qvr_core.dependence import dependence_graph
 from qvr_core.runtime.arrows.drawn_weights import undrawn, weights_set
 from qvr_core.runtime.arrows.repetition import n_steps as run_n_steps
 from qvr_core.runtime.families.soundness import sound_arguments
 from qvr_core.runtime.programs.arithmetic import compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
+from qvr_core.runtime.programs.declared.collected_parts import CollectedParts
 from qvr_core.runtime.programs.declared.parameters import ParamStep
-from qvr_core.runtime.programs.deduction import deduction_of
 from qvr_core.runtime.programs.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, paths_of
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.forward_algorithm import HiddenChain
@@ -33,7 +33,7 @@ from qvr_core.runtime.programs.rows import joined, sliced
 from qvr_core.runtime.programs.steps import Step, make_steps
 from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.tensors import LatentTensor
-from qvr_core.runtime.values.arrow import ArrowModule, NoiseSpec, Value, missing_innovations, repeat_rows
+from qvr_core.runtime.values.arrow import NoiseSpec, Value, missing_innovations, repeat_rows
 from qvr_core.runtime.values.cells import Cell, with_rows
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem, SequenceTooLong
 from qvr_core.runtime.values.layout import Where, parts, regroup
@@ -42,7 +42,7 @@ from qvr_core.runtime.values.padding import padded
 from qvr_core.runtime.values.precision import computing_in, precision
 from qvr_core.runtime.values.torch_errors import misfit
 from qvr_core.semantics.types.deterministic import predicted
-from qvr_core.semantics.types.model.arrows import Arrow, Density, Sort
+from qvr_core.semantics.types.model.arrows import Density, Sort
 from qvr_core.semantics.types.model.programs import Program
 
 if TYPE_CHECKING:
@@ -51,24 +51,6 @@ if TYPE_CHECKING:
 
 Home = tuple[dict[str, Any], str]
 """The table of a module's parameters, and the name there."""
-
-
-class _Parts:
-    """What a program is made of, collected while its steps are compiled."""
-
-    def __init__(self, builder: ArrowBuilder) -> None:
-        self.builder = builder
-        self.used: list[nn.Module] = []
-
-    def arrow(self, node: Arrow) -> ArrowModule:
-        module = self.builder.arrow(node)
-        self.used.append(module)
-        return module
-
-    def deduction(self, name: str) -> Any:
-        module = deduction_of(self.builder, name)
-        self.used.append(module)
-        return module
 
 
 class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
@@ -89,7 +71,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         self.data: Mapping[str, Any] = builder.data
         self.declared = declared_data(program)
         self.places: dict[str | None, str] = {}
-        made = self.inner = _Parts(builder)
+        made = self.inner = CollectedParts(builder)
         self.predicted = predicted(program)
         self.steps = make_steps(program.steps, program.name, made, self.predicted)
         self.groups = interleaved(program, self.steps, made)

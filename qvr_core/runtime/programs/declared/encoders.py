@@ -7,11 +7,11 @@ grows with the number of nodes, however deep the terms are.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
-from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
+from qvr_core.arrays.engine import Tensor, arrays, is_tensor
 from qvr_core.runtime.programs.arithmetic import Evaluate, compile_expr
-from qvr_core.runtime.programs.deduction import deduction_of
+from qvr_core.runtime.programs.declared.collected_parts import CollectedParts
 from qvr_core.runtime.programs.execution import Request
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.tensors.builder import ArrowBuilder
@@ -22,27 +22,8 @@ from qvr_core.runtime.values.leaves import adopt
 from qvr_core.runtime.values.precision import precision
 from qvr_core.runtime.values.term_tables import columns
 from qvr_core.semantics.terms.written import CONSTRUCTOR, DEPTH
-from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.terms import Encoder
 from qvr_core.semantics.types.spaces import Finite, Space, Terms
-
-
-class _Parts:
-    """The arrows that the cases apply."""
-
-    def __init__(self, builder: ArrowBuilder) -> None:
-        self.builder = builder
-        self.used: list[nn.Module] = []
-
-    def arrow(self, node: Arrow) -> ArrowModule:
-        module = self.builder.arrow(node)
-        self.used.append(module)
-        return module
-
-    def deduction(self, name: str) -> Any:
-        module = deduction_of(self.builder, name)
-        self.used.append(module)
-        return module
 
 
 class _Case:
@@ -74,7 +55,7 @@ class EncoderArrow(ArrowModule):
         self.name = encoder.name
         self.domain, self.codomain = encoder.domain, encoder.codomain
         assert isinstance(encoder.domain.space, Terms)
-        made = _Parts(builder)
+        made = CollectedParts(builder)
         places = dict(encoder.domain.space.constructors)
         self.cases = [
             _Case(compile_expr(case.body, made), case.parameters, places[case.constructor]) for case in encoder.cases
