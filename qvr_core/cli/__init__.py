@@ -22,7 +22,7 @@ from qvr_core.extras import needs
 from qvr_core.runs.worker.command_engine import own_process
 
 COMMANDS = (
-    *("check", "explain", "format", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "cv", "loo"),
+    *("check", "explain", "format", "fix", "diagram", "graph", "new", "init", "run", "runs", "check-fit", "cv", "loo"),
     *("calibrate", "sample", "summary", "plot", "report", "export", "repl", "play", "schema", "lsp"),
 )
 

@@ -86,6 +86,7 @@ WORKS = {
     "check": ("check", EIGHT),
     "explain": ("explain", "axes-mismatch"),
     "format": ("format", "--check", EIGHT),
+    "fix": ("fix", "--check", EIGHT),
     "diagram": ("diagram", EIGHT),
     "graph": ("graph", EIGHT),
     "runs": ("runs",),

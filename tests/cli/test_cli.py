@@ -116,6 +116,30 @@ def test_format(tmp_path: Path) -> None:
     assert qvr("format", "-", stdin="object   A:FinSet   3\n").stdout == "object A : FinSet 3\n"
 
 
+PLATES = """object School : FinSet 8
+object Pupil : FinSet 20
+program p : Pupil -> Pupil
+    sample a : School <- Normal(0.0, 1.0)  # effects
+    observe y : Pupil <- Normal(a, 1.0) [via=school]
+    observe z <- Normal(a, 1.0) [via=school]
+    return a
+"""
+
+
+def test_fix_writes_indices(tmp_path: Path) -> None:
+    file = tmp_path / "m.qvr"
+    file.write_text(PLATES)
+    checked = qvr("fix", "--check", str(file))
+    assert (checked.returncode, file.read_text()) == (1, PLATES)
+    assert "+    sample a[s : School] <- Normal(0.0, 1.0)  # effects\n" in qvr("fix", "--diff", str(file)).stdout
+    done = qvr("fix", str(file))
+    assert done.returncode == 0 and f"{file}:6: left as it is: nothing says over which set" in done.stderr
+    text = file.read_text()
+    assert "observe y[i : Pupil] <- Normal(a[school[i]], 1.0)\n" in text and "z <- Normal(a, 1.0) [via=school]" in text
+    assert qvr("fix", "--check", str(file)).returncode == 0
+    assert qvr("fix", "-", stdin=PLATES).stdout == text
+
+
 @pytest.mark.process
 def test_diagram(tmp_path: Path) -> None:
     out = tmp_path / "d.dot"

@@ -14,6 +14,7 @@ from typing import Protocol
 from qvr_core.arrays.engine import Generator as RandomGenerator
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.families.categories import categorical_draw
+from qvr_core.runtime.families.counts import bernoulli_draw
 from qvr_core.runtime.programs import indexed
 from qvr_core.runtime.programs.arguments import Arguments
 from qvr_core.runtime.programs.arithmetic import Parts
@@ -349,7 +350,11 @@ class HiddenChain:
         generator = frame.request.generator
         if not self.lagging:
             logits = later.squeeze(-2)
-            return categorical_draw(tuple(logits.shape[:-1]), generator, logits)
+            shape = tuple(logits.shape[:-1])
+            if self.family.facts.name == "Bernoulli":
+                # as the family itself draws, so that a seed gives what it gives without indices
+                return bernoulli_draw(shape, generator, logits[..., 1] - logits[..., 0]).long()
+            return categorical_draw(shape, generator, logits)
         path = [categorical_draw(tuple(first.shape[:-1]), generator, first)]
         for element in range(self.sizes[-1] - 1):
             table = later[..., element, :, :]

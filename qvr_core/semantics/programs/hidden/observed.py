@@ -33,6 +33,7 @@ from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.steps import Ascription, Chain, ObserveModel, ScoreModel
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, CANNOT_MARGINALIZE, INDEX_MISMATCH, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Named, Real, Unknown, is_real, item_of, width
+from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, Binder, Comprehension, Literal, ParenArith
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.options import Options
@@ -98,6 +99,7 @@ def check_observed(
     kind = with_axes(along.plates, space.space, like=(), event=drawn.type.event)
     check_limits(family, options, ctx)
     check_option_axes(step.name.text, options, kind, ctx)
+    options = replace(options, over=drawn.event_set(ctx))
     site = made_site(step.name, Ascription.PLATE, over, drawn.model, EXACT, options, False, origin)
     agreed(step.name, TypedSite(site, kind, space, drawn), ctx)
     if step.name.text not in ctx.bindings and not isinstance(space.space, Unknown):
@@ -125,7 +127,7 @@ def _element(step: ObserveStep, named: Named | None, drawn: TypedFamily, ctx: St
     """The space of one element, which the step may ascribe."""
     own = drawn.type.space or Unknown()
     if step.space is None or named is None:
-        return Named(own, "?")
+        return Named(own, structure(own))
     if isinstance(named.space, Unknown) or (isinstance(own, Unknown) and not is_real(named.space)):
         return named
     if drawn.family.event == 0 and isinstance(named.space, Real) and width(named.space) != 1:
