@@ -1,4 +1,4 @@
-"""What `: S` means: the value, its set, draws in each row, or a plate (docs/reference.md#ascriptions)."""
+"""What `: S` means: the value, its set, draws in each row, or a plate (docs/reference.md#plates-without-an-index)."""
 
 from __future__ import annotations
 

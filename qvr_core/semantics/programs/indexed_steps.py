@@ -183,7 +183,10 @@ def indexed_site(kind: str, name: Name, step: Indexed, ctx: StepContext) -> Type
     vectors = bool(behind) and family.event == 1 and not circle
     start: Start | None = None
     element = ValueType(REAL_LINE if space is None else space.space)
+    used = frozenset(ctx.plates)
     with running(step.binders, behind, ctx) as indices:
+        if kind == "sample":
+            ctx.plates.intersection_update(used)  # a plate of its own is no use of a set
         along = along_of(indices)
         options = read_step_options(kind, step.options, ctx)
         for key, option in (("via", options.via), ("at", options.at)):

@@ -31,7 +31,7 @@ DrawModel = ArrowDraw | FamilyDraw
 
 
 class Ascription(Enum):
-    """What `: S` beside a family means, decided once by the checker (docs/reference.md#ascriptions)."""
+    """What `: S` beside a family means, decided once by the checker (docs/reference.md#plates-without-an-index)."""
 
     NONE = "none"
     VALUE = "value"  # S ascribes the value
