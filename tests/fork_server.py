@@ -39,7 +39,7 @@ PRELOADED = (
     *("polars", "h5netcdf", "h5py._hl.dims", "encodings.utf_8_sig"),
     *("qvr_core.runs.worker.engine_choice", "qvr_core.runs.worker.job", "qvr_core.runs.worker.text_generation"),
     *("qvr_core.runs.fit.nuts", "qvr_core.runs.fit.step_engine", "qvr_core.runs.fit.svi", "qvr_core.runtime.loops.run"),
-    *("qvr_core.cli.run", "qvr_core.cli.run_display", "qvr_core.cli.check", "qvr_core.runs.worker.emitter"),
+    *("qvr_core.cli.run", "qvr_core.cli.output.run_display", "qvr_core.cli.check", "qvr_core.runs.worker.emitter"),
     *("qvr_core.cli.plot", "qvr_core.cli.sample", "qvr_core.cli.report"),
     *("arviz_plots", "matplotlib.backends.backend_agg"),
 )

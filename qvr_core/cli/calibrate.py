@@ -150,7 +150,7 @@ def _show(ranks: list[Rank], replicates: int) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from qvr_core.cli.run_display import BLOCKS, console
+    from qvr_core.cli.output.run_display import BLOCKS, console
     from qvr_core.inference.calibration import verdict
     from qvr_core.syntax.printable import printable
 

@@ -19,7 +19,7 @@ def check_fit(
     """Is a fit to be trusted?  Divergences, tree depth, E-BFMI, R-hat, bulk and tail ESS, MCSE, Pareto k; each with
     what to do and where.  Exit status 1 where a check of the draws fails; a high Pareto k is a note, since it says
     nothing against them: leave-one-out figures of those observations are rough."""
-    from qvr_core.cli.run_display import check_lines, console
+    from qvr_core.cli.output.run_display import check_lines, console
     from qvr_core.cli.runs import drawn_from
     from qvr_core.runs.record.atomic_files import DamagedFile
     from qvr_core.runs.worker.command_engine import engine_of

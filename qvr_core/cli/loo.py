@@ -62,7 +62,7 @@ def _show(run_id: str, found: Loo, refits: Refits | None) -> None:
     from rich.text import Text
 
     from qvr_core.cli.output.refitting import trouble
-    from qvr_core.cli.run_display import console
+    from qvr_core.cli.output.run_display import console
     from qvr_core.syntax.printable import printable
 
     out = console()

@@ -188,7 +188,7 @@ def _under_torchrun(nproc: int) -> int:
 
 def _as_one_of_many(make_job: Callable[[], Job], *, as_json: bool, device: str) -> int:
     """This process is one of those that `torchrun` started; the leading one shows the run."""
-    from qvr_core.cli.run_display import JsonLines, Screen
+    from qvr_core.cli.output.run_display import JsonLines, Screen
     from qvr_core.runs.worker.distributed_run import run_together
 
     if os.environ.get("RANK") != "0":
@@ -361,7 +361,7 @@ def _explain(config: RunConfig, origins: Mapping[str, str]) -> NoReturn:
 
 async def watch(job: Job, forked: ForkedProcess | None, *, as_json: bool) -> Event:
     """Run a job in a worker and show its events; Ctrl-C cancels it."""
-    from qvr_core.cli.run_display import JsonLines, Screen
+    from qvr_core.cli.output.run_display import JsonLines, Screen
 
     try:
         worker = await (WorkerProcess.spawn(sys.executable) if forked is None else WorkerProcess.of_fork(forked))

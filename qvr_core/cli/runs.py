@@ -73,7 +73,7 @@ def listing(
             )
         )
         return
-    from qvr_core.cli.run_display import console
+    from qvr_core.cli.output.run_display import console
 
     damaged = any(run.problem for run in runs)
     table = Table(Column("run", no_wrap=True), "program", "how", "status", "loss", *(["problem"] if damaged else []))
@@ -109,7 +109,7 @@ def show(
         }
         write_out(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
         return
-    from qvr_core.cli.run_display import Screen
+    from qvr_core.cli.output.run_display import Screen
 
     out = PlainConsole(highlight=False, soft_wrap=True)
     out.print(f"[bold]{run.run_id}[/bold]  {Text(status, STYLES.get(status, '')).markup}")
@@ -135,7 +135,7 @@ def show(
 
 
 def _sparkline(out: PlainConsole, events: list[Event]) -> None:
-    from qvr_core.cli.run_display import sparkline
+    from qvr_core.cli.output.run_display import sparkline
 
     losses = [e.smoothed_loss for e in events if isinstance(e, Progress) and e.smoothed_loss is not None]
     if losses:

@@ -248,7 +248,7 @@ def _table(drawn: Drawn) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from qvr_core.cli.run_display import console
+    from qvr_core.cli.output.run_display import console
     from qvr_core.syntax.printable import printable
 
     table = Table(Column("name", no_wrap=True), "mean", "sd", "5 %", "median", "95 %")

@@ -121,7 +121,7 @@ object Pupil : FinSet 20
 program p : Pupil -> Pupil
     sample a : School <- Normal(0.0, 1.0)  # effects
     observe y : Pupil <- Normal(a, 1.0) [via=school]
-    observe z <- Normal(a, 1.0) [via=school]
+    observe z <- Normal(sum(a), 1.0) [at=rows]
     return a
 """
 
@@ -135,7 +135,9 @@ def test_fix_writes_indices(tmp_path: Path) -> None:
     done = qvr("fix", str(file))
     assert done.returncode == 0 and f"{file}:6: left as it is: nothing says over which set" in done.stderr
     text = file.read_text()
-    assert "observe y[i : Pupil] <- Normal(a[school[i]], 1.0)\n" in text and "z <- Normal(a, 1.0) [via=school]" in text
+    assert (
+        "observe y[i : Pupil] <- Normal(a[school[i]], 1.0)\n" in text and "z <- Normal(sum(a), 1.0) [at=rows]" in text
+    )
     assert qvr("fix", "--check", str(file)).returncode == 0
     assert qvr("fix", "-", stdin=PLATES).stdout == text
 

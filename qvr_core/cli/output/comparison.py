@@ -66,7 +66,7 @@ def _show(
     rankings: Sequence[Ranking],
     posteriors: list[dict[str, str]],
 ) -> None:
-    from qvr_core.cli.run_display import console
+    from qvr_core.cli.output.run_display import console
 
     out = console()
     for ranked in rankings:

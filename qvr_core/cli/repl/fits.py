@@ -65,7 +65,7 @@ def usual(document: Document) -> str:
 
 def posterior(document: Document, run_id: str | None, names: str) -> None:
     """The numbers of a run: the last one of this session, else the newest of the program that left draws."""
-    from qvr_core.cli.run_display import console, posterior_table
+    from qvr_core.cli.output.run_display import console, posterior_table
     from qvr_core.cli.summary import rows_of
     from qvr_core.runs.record.settings import main_program
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qvr_core.ide.axes import axes_of
 from qvr_core.ide.to_indices.elements import is_pointwise
-from qvr_core.ide.to_indices.step_parts import unit_of
+from qvr_core.ide.to_indices.step_parts import plate_of, unit_of
 from qvr_core.ide.to_indices.steps import Left, ProgramSteps, Rewriting
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.types.diagnostics import Origin, Severity
@@ -188,7 +188,8 @@ def _differing(before: Program, after: Program) -> Iterator[tuple[int, str]]:
         for name in names:
             was, text, _ = old.get(name, ((), "", None))
             now = new.get(name, ((), "", None))
-            unknown = not any(was) and text in ("", UNKNOWN)
+            grouped = site is not None and site.via is not None and plate_of(site) is None
+            unknown = grouped or (not any(was) and text in ("", UNKNOWN))
             if name not in summed and not unknown and now[0] != was:
                 yield unit, f"with indices `{name}` would be {now[1] or 'of no known type'}, not {text}"
     there = {item.name: item for item in after.data}

@@ -1,6 +1,7 @@
 """Sites drawn from a family with arguments: plates, likelihoods over data, grouped and selected rows.
 
-A draw has the joint batch shape of its arguments, which an ascription may widen (docs/reference.md#plates-without-an-index).
+A draw has the joint batch shape of its arguments, which an ascription may widen
+(docs/reference.md#plates-without-an-index).
 """
 
 from __future__ import annotations

@@ -72,6 +72,11 @@ LATENTS = "sample a : School <- Normal(0.0, 1.0)"
             f"{LATENTS}\nobserve y : Pupil <- Normal(a, 1.0) [via=school, mask=there]",
             "sample a[s : School] <- Normal(0.0, 1.0)\nobserve y[p : Pupil] <- Normal(a[school[p]], 1.0) [mask=there]",
         ),
+        (
+            f"{LATENTS}\ndata school : Pupil -> School\nobserve y <- Normal(a, 1.0) [via=school]",
+            "sample a[s : School] <- Normal(0.0, 1.0)\ndata school : Pupil -> School\n"
+            "observe y[p : Pupil] <- Normal(a[school[p]], 1.0)",
+        ),
         # lets that are written for rows
         (
             f"{LATENTS}\nlet eta = a[school] + x\nobserve y : Pupil <- Normal(eta, 1.0)",

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from qvr_core import dsl
 from qvr_core.analysis import analyse
-from qvr_core.cli.run_display import folded_sites, posterior_table
+from qvr_core.cli.output.run_display import folded_sites, posterior_table
 from qvr_core.dsl import loads
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.inference.axes import axes_of
