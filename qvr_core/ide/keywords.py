@@ -116,13 +116,13 @@ KEYWORDS = {
         Keyword(
             "predict",
             "Drawn from the posterior after the fit; only `predict` and `let` may read it.",
-            "predict share : State <- Normal(mu, 0.01)",
+            "predict share[s : State] <- Normal(mu[s], 0.01)",
         ),
         Keyword(
             "marginalize",
             "A latent that is summed out, not sampled: the likelihood of its block is averaged over its values, "
             "weighted by their probabilities.",
-            "marginalize z : K <- Categorical(weights)\n    observe y <- Normal(mu[z], 1.0)",
+            "marginalize z[i : Row] : K <- Categorical(weights)\n    observe y[i : Row] <- Normal(mu[z[i]], 1.0)",
         ),
         Keyword("score", "Adds a number to the log joint density.", "score penalty = -0.5 * sum(w * w)"),
         Keyword(

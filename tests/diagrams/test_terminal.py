@@ -68,10 +68,10 @@ def test_a_program() -> None:
 eight_schools : School 8 -> Real 8
 ○      mu  Normal(0, 5)
 │ ○    tau  HalfCauchy(5)
-│ │ ○  z  Normal(0, 1)  [School (8)]
-╰─┴─□  theta  mu + tau * z  [School (8)]
+│ │ ○  z  Normal(0.0, 1.0)  [School (8)]
+╰─┴─□  theta  mu + tau * z[s]  [School (8)]
 ■   │  standard_error  [School (8)]
-╰───●  effect  Normal(theta, standard_error)  [School (8)]
+╰───●  effect  Normal(theta[s], standard_error[s])  [School (8)]
 ○ latent   □ computed   ■ data   ● observed"""
     )
 

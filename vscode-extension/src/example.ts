@@ -7,8 +7,8 @@ program line : Row -> Row
     sample intercept <- Normal(0.0, 5.0)
     sample slope <- Normal(0.0, 1.0)
     sample sigma <- HalfNormal(1.0)
-    let mu = intercept + slope * x
-    observe y : Row <- Normal(mu, sigma)
+    let mu[i : Row] = intercept + slope * x[i]
+    observe y[i : Row] <- Normal(mu[i], sigma)
     return y
 
 export line

@@ -7,8 +7,8 @@ object School : FinSet 8
 program schools : School -> School
     sample overall <- Normal(0.0, 5.0)
     sample spread <- HalfNormal(5.0)
-    sample effect : School <- Normal(overall, spread)
-    observe estimate : School <- Normal(effect, 10.0)
+    sample effect[s : School] <- Normal(overall, spread)
+    observe estimate[s : School] <- Normal(effect[s], 10.0)
     return estimate
 
 export schools

@@ -38,7 +38,9 @@ STEP_SNIPPETS = {
     "sample": "sample ${1:v} <- $0",
     "observe": "observe ${1:y} <- $0",
     "predict": "predict ${1:f} <- $0",
-    "marginalize": "marginalize ${1:z} : ${2:K} <- Categorical(${3:probs})\n    observe ${4:y} <- $0",
+    "marginalize": (
+        "marginalize ${1:z}[${2:i} : ${3:Row}] : ${4:K} <- Categorical(${5:probs})\n    observe ${6:y}[$2 : $3] <- $0"
+    ),
     "let": "let ${1:v} = $0",
     "score": "score ${1:s} = $0",
     "return": "return $0",

@@ -351,7 +351,7 @@ class HiddenChain:
         if not self.lagging:
             logits = later.squeeze(-2)
             shape = tuple(logits.shape[:-1])
-            if self.family.facts.name == "Bernoulli":
+            if self.family.draw is bernoulli_draw:
                 # as the family itself draws, so that a seed gives what it gives without indices
                 return bernoulli_draw(shape, generator, logits[..., 1] - logits[..., 0]).long()
             return categorical_draw(shape, generator, logits)

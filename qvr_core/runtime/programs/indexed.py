@@ -14,10 +14,10 @@ from qvr_core.arrays.engine import Tensor, arrays, broadcasting
 from qvr_core.runtime.programs.chains.turns import Turn
 from qvr_core.runtime.programs.frame import Frame
 from qvr_core.runtime.values.cells import Cell, as_one
-from qvr_core.runtime.values.errors import RuntimeProblem
+from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.hidden_counts import counted
-from qvr_core.semantics.types.model.expressions import Contract, IndexValue, Scatter, Window
+from qvr_core.semantics.types.model.expressions import Bound, Contract, Data, IndexValue, Scatter, Window
 from qvr_core.semantics.types.model.steps import RunningIndex
 from qvr_core.semantics.types.spaces import Space
 
@@ -135,9 +135,12 @@ def window(expr: Window, base: Evaluate) -> Evaluate:
         if isinstance(cell.value, Growing):
             return Cell(cell.value.window(low - shift, count), cell.rows) if cell.value.runs_along(axis) else cell
         value = as_one(cell).value
-        if isinstance(low, Turn):
-            return Cell(low.of(taken(value, low.first, low.count), axis), cell.rows)
-        return Cell(taken(value, low, count), cell.rows)
+        span = (low.first, low.count) if isinstance(low, Turn) else (low, count)
+        there = value.shape[axis] if value.ndim >= -axis else 0
+        if there < sum(span) - shift:
+            raise _too_few(expr, there, frame)
+        found = taken(value, *span)
+        return Cell(low.of(found, axis) if isinstance(low, Turn) else found, cell.rows)
 
     def taken(value: Tensor, low: int, count: int) -> Tensor:
         if value.shape[axis] == count and low == shift:
@@ -149,6 +152,14 @@ def window(expr: Window, base: Evaluate) -> Evaluate:
         return value.narrow(axis, low - shift, count)
 
     return run
+
+
+def _too_few(expr: Window, there: int, frame: Frame) -> InputProblem:
+    """Data that have not an element for each of an index: what is computed has the sets of its type."""
+    what = f"`{expr.base.name}`" if isinstance(expr.base, Data | Bound) else "what is indexed"
+    count = "a single number" if not there else str(there)
+    wanted = f"{what} with {_number(expr.size)} elements, one for each `{expr.index}`"
+    return InputProblem(f"program `{frame.program}`: expected {wanted}, found {count}")
 
 
 def contract(expr: Contract, factors: Sequence[Evaluate]) -> Evaluate:

@@ -12,6 +12,7 @@ from torch.distributions import Normal
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel
 from qvr_core.runtime.programs.handlers import condition
+from qvr_core.runtime.values.errors import InputProblem
 from tests.runtime.operations import Operations
 
 REGRESSION = """
@@ -215,3 +216,17 @@ def test_a_finite_set_beside_indices_is_what_each_element_is_drawn_from() -> Non
     torch.testing.assert_close(run.sites["k"].log_prob[0], share.log()[kinds].sum())
     drawn = model.execute(None, condition({"share": torch.tensor([[0.0, 0.0, 1.0]])})).sites["k"].value
     assert drawn.tolist() == [[2, 2, 2, 2]]
+
+
+@pytest.mark.parametrize(("x", "found"), [(torch.zeros(5), "found 5"), (torch.tensor(1.0), "found a single number")])
+def test_data_that_lack_elements_of_an_index_are_told(x: Tensor, found: str) -> None:
+    source = """
+object Row : FinSet 8
+program p : Row -> Real 1
+    sample b <- Normal(0.0, 1.0)
+    observe y[i : Row] <- Normal(b * x[i], 1.0)
+    return b
+"""
+    with pytest.raises(InputProblem, match=f"expected `x` with 8 elements, one for each `i`, {found}") as told:
+        _run(source, {"x": x, "y": torch.zeros(8)})
+    assert told.value.place is not None
