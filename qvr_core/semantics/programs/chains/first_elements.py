@@ -126,6 +126,7 @@ def first_values(tree: Arith, along: Along, ctx: StepContext, name: Name | None 
     value = check_arith(tree, ctx)
     found = axes(value.type) or []
     if along.count > 1 and found and found[0][0] == along.count and not indexed(found[0][1] or ""):
+        ctx.plates.update(name for _, name in found[:1] if name is not None)
         return [laid_out(_element(value, at), along, ctx, leave=along.chain) for at in range(along.count)]
     return [laid_out(value, along, ctx, leave=along.chain)]
 
