@@ -26,11 +26,11 @@ program p : Row -> Row
 """
 
 
-def said(word: str) -> str:
-    lines = TEXT.splitlines()
+def said(word: str, whole: str = TEXT) -> str:
+    lines = whole.splitlines()
     line = next(at for at, text in enumerate(lines) if text.lstrip().startswith(word))
     column = lines[line].index(word) + len(word) - 1
-    found = hover(Analyzer(TEXT).snapshot(), Cursor(line, column))
+    found = hover(Analyzer(whole).snapshot(), Cursor(line, column))
     assert found is not None
     return str(found.content)
 
@@ -53,6 +53,11 @@ def test_a_let_is_computed_from_what_its_line_reads() -> None:
     assert "Computed from `u`, `school`, `x`, `v`, `w`: neither data nor a latent." in said("let eta")
     assert "Computed from `tau`: neither data nor a latent." in said("let c")
     assert "Computed from" not in said("sample u") + said("data x") + said("observe y")
+
+
+def test_a_let_whose_shape_data_decide() -> None:
+    text = TEXT.replace("let c = tau * 2.0", "let c = tau * height")
+    assert "How many numbers it is comes with `height`." in said("let c", text)
 
 
 def test_a_program_is_a_model_of_what_it_observes() -> None:

@@ -41,7 +41,7 @@ from tests.ide.judged import hovered
         ),
         ("statistics/icar", "sample phi", "phi", ["shape (District,)"]),
         ("occupancy", "marginalize present", "present", ["0 or 1 for each pond"]),
-        ("overdispersed_counts", "let expected", "expected", ["How many numbers it is comes with age."]),
+        ("overdispersed_counts", "let expected", "expected", ["One number from 0 up for each patient."]),
         ("poisson_regression", "observe accidents", "accidents", ["one count for each road"]),
         ("grammar", "score sentence", "goal_weight", ["The weight of the start category over the sentence"]),
         (
