@@ -80,7 +80,8 @@ def test_parameters_that_do_not_fit(param: tuple[str, ...], said: str) -> None:
 
 
 def test_an_exported_arrow_is_fitted_to_its_values(folder: Path) -> None:
-    done = qvr("run", "svi", "a.qvr", "--data", "csv:line.csv", "--steps", "1500", "--learning-rate", "0.02")
+    words = ["run", "svi", "a.qvr", "--data", "csv:line.csv", "--steps", "1500", "--learning-rate", "0.02"]
+    done = qvr(*words, "--seed", "1")
     assert done.exit_code == 0, done.output
     ending = RunStore(folder).open("last").ending()
     assert isinstance(ending, Finished) and ending.losses is not None
@@ -101,6 +102,26 @@ def test_an_exported_arrow_is_fitted_to_its_values(folder: Path) -> None:
 def test_what_cannot_be_run_says_why(name: str, said: str) -> None:
     done = qvr("run", "svi", "a.qvr", "-p", name, "--steps", "2")
     assert done.exit_code == 2 and said in done.output, done.output
+
+
+def test_an_exported_arrow_has_the_weights_that_programs_use() -> None:
+    """What `export` and `part` give of a declared arrow is the arrow itself, not another with weights of its own."""
+    source = """
+object X : Real 2
+morphism f : X -> X [role=linear]
+morphism k : X -> X [role=kernel] ~ Normal
+let twice = f >> f
+program p(x) : X -> X
+    let y = f(x)
+    observe z <- k(y)
+    return z
+export {}
+"""
+    for exported in ("f", "k", "twice"):
+        model = dsl.loads(source.format(exported))
+        of_the_program = {id(weight) for weight in model.programs["p"].parameters()}
+        for part in (model.morphism, model.part("f"), model.part("k"), model.part("twice")):
+            assert {id(weight) for weight in part.parameters()} <= of_the_program
 
 
 def test_an_arrow_from_python() -> None:

@@ -117,7 +117,7 @@ class Builder:
 
     def _declared(self, name: str) -> ArrowModule:
         if name in self.model.arrows:
-            return self.arrow(self.model.arrows[name])
+            return self._made(self.model.arrows[name])
         if name in self.model.lets:
             return self.arrow(self.model.lets[name].arrow)
         if name in self.model.programs:
@@ -133,7 +133,16 @@ class Builder:
         return self.program(program, self)
 
     def arrow(self, node: Arrow) -> ArrowModule:
-        """The module of an arrow expression.  Raises `TooLarge` where the memory does not hold its weights."""
+        """The module of an arrow expression, that of its name where it is what a declaration says.
+
+        Raises `TooLarge` where the memory does not hold its weights.
+        """
+        declared = None if isinstance(node, Ref) else getattr(node, "name", None)
+        if declared is not None and self.model.arrows.get(declared) is node:
+            return self.named(declared)
+        return self._made(node)
+
+    def _made(self, node: Arrow) -> ArrowModule:
         try:
             if isinstance(node, OwnArrow) and self.model.arrows.get(node.name) is not node:
                 return self._module_of_call(node)
