@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qvr_core.inference.guides import (
+        AutoDAISGuide,
         AutoDeltaGuide,
         AutoIAFGuide,
         AutoLaplaceGuide,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         AutoMixtureGuide,
         AutoMultivariateNormalGuide,
         AutoNormalGuide,
+        AutoPathfinderGuide,
         AutoPriorGuide,
         AutoSplineGuide,
         ProgramGuide,
@@ -34,6 +36,7 @@ __all__ = [
     "ELBO",
     "MCMC",
     "SVI",
+    "AutoDAISGuide",
     "AutoDeltaGuide",
     "AutoIAFGuide",
     "AutoLaplaceGuide",
@@ -41,6 +44,7 @@ __all__ = [
     "AutoMixtureGuide",
     "AutoMultivariateNormalGuide",
     "AutoNormalGuide",
+    "AutoPathfinderGuide",
     "AutoPriorGuide",
     "AutoSplineGuide",
     "HMCKernel",

@@ -15,10 +15,12 @@ from qvr_core.dsl import loads
 from qvr_core.inference import (
     ELBO,
     SVI,
+    AutoDAISGuide,
     AutoIAFGuide,
     AutoMixtureGuide,
     AutoMultivariateNormalGuide,
     AutoNormalGuide,
+    AutoPathfinderGuide,
     AutoSplineGuide,
 )
 from qvr_core.inference.objectives import weigh
@@ -143,14 +145,17 @@ def conjugate() -> dict[str, tuple[str, dict[str, Tensor], float]]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", WIDER)
+@pytest.mark.parametrize("kind", [*WIDER, AutoPathfinderGuide, AutoDAISGuide])
 @pytest.mark.parametrize("name", ["location", "coin", "counts"])
 def test_the_evidence_of_conjugate_programs(name: str, kind: Any) -> None:
     """The mean weight of 20,000 draws, within four of its standard errors, and a bound that is close below."""
     text, data, evidence = conjugate()[name]
     torch.manual_seed(3)
     model = loads(text).morphism
-    guide = kind(model, observed_names={"y"})
+    of_all_data = {"observations": data} if kind in (AutoPathfinderGuide, AutoDAISGuide) else {}
+    guide = kind(model, observed_names={"y"}, **of_all_data)
+    if isinstance(guide, AutoPathfinderGuide):
+        guide.climb(model, data)
     svi = SVI(model, guide, torch.optim.Adam(guide.parameters(), lr=0.02), ELBO(num_particles=16))
     for _ in range(400):
         svi.step(None, data)

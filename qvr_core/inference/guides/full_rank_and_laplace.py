@@ -95,6 +95,13 @@ class JointGuide(CoordinateGuide):
         z = flat.reshape(shape)
         return z, standard_normal(z) if block.standard else z.new_zeros(shape[0])
 
+    def log_joint(self, model: ProgramModule, observations: Mapping[str, Any], drawn: Tensor) -> Tensor:
+        """log p of vectors (rows, width) and of the observations, (rows,), of a model that reads no input."""
+        proposal, rows = self.propose_at(drawn), drawn.shape[0]
+        run = model.run(None, condition(observations), densities("observed"), proposal, by_rows(rows))
+        seen = [site.log_prob for site in run.sites.values() if site.observed and site.log_prob is not None]
+        return sum(seen, drawn.new_zeros(rows) + proposal.log_ratio(run))
+
     def vector(self, values: Mapping[str, Tensor]) -> Tensor:
         """Blocks by key as one vector (width,)."""
         return arrays.cat([values[block.key].reshape(-1) for block in self.blocks])
@@ -226,6 +233,16 @@ class AutoLaplaceGuide(AutoDeltaGuide):
 
 
 Energy = Callable[[Tensor], Tensor]
+
+
+def check_all_data(kind: type[JointGuide], model: ProgramModule) -> None:
+    """Whether the latents belong to all the data, and the density is one of latents alone; raises `InputProblem`."""
+    if model.program.uses_input:
+        message = f"`{model.name}` draws its latents anew in each row of its input"
+        raise InputProblem(f"{message}, and {kind.__name__} is for those of all data")
+    for site in (name for name, step in model.sites.items() if step.info.innovations):
+        message = f"`{site}` draws inside of its arrow, and {kind.__name__} asks for the density of latents alone"
+        raise InputProblem(message, site=site)
 
 
 def _derivative(name: str, energy: Energy, mode: Tensor) -> Tensor:

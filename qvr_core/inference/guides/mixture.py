@@ -73,7 +73,11 @@ class AutoMixtureGuide(JointGuide):
         z = loc[self._chosen] + (tril[self._chosen] @ noise.unsqueeze(-1)).squeeze(-1)
         if self.gradient == "sticking":
             loc, log_diagonal, logits, tril = loc.detach(), log_diagonal.detach(), logits.detach(), tril.detach()
-        # (components, width, rows)
-        away = linalg.solve_triangular(tril, (z - loc.unsqueeze(1)).mT, upper=False)
-        each = -0.5 * away.square().sum(1) - log_diagonal.sum(-1, keepdim=True) - HALF_LOG_2PI * self.width
+        each = of_components(z, loc, log_diagonal, tril)
         return z, arrays.logsumexp(logits.log_softmax(-1).unsqueeze(-1) + each, 0)
+
+
+def of_components(z: Tensor, loc: Tensor, log_diagonal: Tensor, tril: Tensor) -> Tensor:
+    """log Normal(z; locₖ, Lₖ Lₖᵀ) of z (rows, width) for each component, (components, rows)."""
+    away = linalg.solve_triangular(tril, (z - loc.unsqueeze(1)).mT, upper=False)
+    return -0.5 * away.square().sum(1) - log_diagonal.sum(-1, keepdim=True) - HALF_LOG_2PI * z.shape[-1]

@@ -63,6 +63,13 @@ class Normal:
     columns: Array
     factor: Array
 
+    @property
+    def covariance(self) -> Array:
+        """Σ, (D, D)."""
+        inside = self.factor @ self.factor.T - np.eye(len(self.factor))
+        spread = np.eye(len(self.mean)) + self.columns @ inside @ self.columns.T
+        return self.root[:, None] * spread * self.root
+
     def draw(self, count: int, generator: np.random.Generator) -> tuple[Array, Array]:
         """Draws (count, D) and their log densities (count,)."""
         u = generator.standard_normal((count, len(self.mean)))
@@ -114,16 +121,22 @@ def path(
 ) -> tuple[Array, Array]:
     """Draws (draws, D) of the best approximation on the way up from a start, and log p − log q of each; none where
     there is no approximation with a finite bound.  The way ends where `on_the_way` raises `Ended`."""
-    climbing = on_the_way or density
-    best, best_bound = None, -math.inf
-    with contextlib.suppress(Ended):
-        for normal in approximations(climb(climbing, q)):
-            bound = float(_log_weights(climbing, normal, BOUND_DRAWS, generator)[1].mean())
-            if bound > best_bound:
-                best, best_bound = normal, bound
+    best = best_normal(on_the_way or density, q, generator)
     if best is None:
         return np.zeros((0, len(q))), np.zeros(0)
     return _log_weights(density, best, draws, generator)
+
+
+def best_normal(density: Density, q: Array, generator: np.random.Generator) -> Normal | None:
+    """The approximation with the largest bound on the way up from a start; None where none has a finite one.  The way
+    ends where the density raises `Ended`."""
+    best, best_bound = None, -math.inf
+    with contextlib.suppress(Ended):
+        for normal in approximations(climb(density, q)):
+            bound = float(_log_weights(density, normal, BOUND_DRAWS, generator)[1].mean())
+            if bound > best_bound:
+                best, best_bound = normal, bound
+    return best
 
 
 def _log_weights(density: Density, normal: Normal, count: int, generator: np.random.Generator) -> tuple[Array, Array]:

@@ -207,7 +207,10 @@ def _of_modes(worst: str, apart: Sequence[str]) -> str:
     return f"chains see different parts of the posterior: look at the prior of `{site}`, and at what it trades off with"
 
 
-_WIDER = {"multivariate_normal": "spline", "low_rank": "spline", "mixture": "spline", "iaf": "spline", "spline": ""}
+_WIDER = {
+    **dict.fromkeys(("multivariate_normal", "low_rank", "mixture", "pathfinder", "dais", "iaf"), "spline"),
+    "spline": "",
+}
 """The guide that may have a shape which this one cannot; of others the Normal with correlations."""
 
 

@@ -27,6 +27,9 @@ def objective_of(
     doubly = config.gradient == "doubly"
     if doubly and config.objective == "elbo":
         raise Refused("objective", "gradient = doubly is one of iwae and renyi; for the elbo it is sticking")
+    if config.guide == "dais" and config.gradient != "full":
+        message = f"gradient = {config.gradient} takes log q of one draw, and dais has that of a way"
+        raise Refused("objective", f"{message}: leave gradient out")
     if isinstance(train, Records | Parts) and prepared.needs.statistical:
         if model.imputed:
             name = model.imputed[0]

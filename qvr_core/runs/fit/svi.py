@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -15,6 +15,7 @@ from qvr_core import inference
 from qvr_core.arrays.engine import TORCH, arrays, nn
 from qvr_core.arrays.random_state import seed_device
 from qvr_core.data.binding import Whole
+from qvr_core.data.records import Records
 from qvr_core.data.sentence_pairs import SentencePairs
 from qvr_core.inference.compiled_steps import Choice, CompiledSteps
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
@@ -39,6 +40,7 @@ from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.guides import own_guide
 from qvr_core.runs.prepare.parts_of_rows import Parts, parts_of
 from qvr_core.runs.prepare.prepare import Batch, Prepared
+from qvr_core.runs.record.config import OF_ALL_DATA
 from qvr_core.runs.record.guide_names import GUIDES
 from qvr_core.runs.record.protocol import (
     Accuracies,
@@ -132,11 +134,18 @@ class SviFit:
             name = "prior" if local else "normal"
         observed = {need.name for need in self.prepared.needs.observed}
         kind = GUIDES[name]
-        if not self.model.imputed or not issubclass(kind, CoordinateGuide):
-            return kind(self.model, observed_names=observed).to(self.prepared.device)
+        if name in OF_ALL_DATA and isinstance(self.train, Records | Parts) and self.prepared.needs.statistical:
+            raise Refused("batch", f"guide = {name} needs all rows in each step: leave batch_size out")
         # missing cells are latents of their own, as many as the data say
-        _, observations = self.prepared.move(self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64)))
+        given = bool(self.model.imputed) or (name in OF_ALL_DATA and self.prepared.needs.statistical)
+        if not given or not issubclass(kind, CoordinateGuide):
+            return kind(self.model, observed_names=observed).to(self.prepared.device)
+        observations = self._all_data()
         return kind(self.model, observed_names=observed, observations=observations).to(self.prepared.device)
+
+    def _all_data(self) -> Mapping[str, Any]:
+        """The observations of a program that reads no input: a batch of it has all."""
+        return self.prepared.move(self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64)))[1]
 
     def _written_guide(self, program: ProgramModule) -> Guide:
         """The guide of a program `[guide=…]`."""
@@ -144,8 +153,7 @@ class SviFit:
             read = program.program.data[0].name
             message = f"batch_size takes a part of the rows in each step, and the guide `{program.name}` reads `{read}`"
             raise Refused("batch", f"{message} of all", site=read, fixes=("Leave batch_size out",))
-        _, observations = self.prepared.move(self.prepared.train.batch(arrays.zeros(1, dtype=arrays.int64)))
-        shapes = observations if self.model.imputed else None
+        shapes = self._all_data() if self.model.imputed else None
         return inference.ProgramGuide(self.model, program, observations=shapes).to(self.prepared.device)
 
     # ------------------------------------------------------------ one step
@@ -269,6 +277,9 @@ class SviFit:
 
     def run(self) -> Iterator[Event]:
         """Every event from here to the last."""
+        if self.step == 0 and isinstance(self.guide, inference.AutoPathfinderGuide):
+            ended = self.stop.cancelled.is_set
+            self.guide.climb(self.model, self._all_data(), seed=self.config.seed, ended=ended)
         saved_at = self.seconds
         reason: str | None = None
         last_save = self.step

@@ -17,10 +17,13 @@ from qvr_core.cluster.address import address_of
 
 Algorithm = Literal["svi", "nuts"]
 GuideName = Literal[
-    "auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace", "mixture", "iaf", "spline"
+    "auto", "prior", "normal", "delta", "multivariate_normal", "low_rank", "laplace", "mixture", "pathfinder",
+    "dais", "iaf", "spline",
 ]  # fmt: skip
-OF_TORCH = ("mixture", "iaf", "spline")
-"""Those that run on torch alone: mixtures, and normalising flows, which are networks."""
+OF_TORCH = ("mixture", "pathfinder", "dais", "iaf", "spline")
+"""Those that run on torch alone: mixtures, what asks for the model's gradient, and flows, which are networks."""
+OF_ALL_DATA = ("pathfinder", "dais")
+"""Those that read the data, all of them."""
 OwnGuide = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 """The name of a guide that the file writes as a program."""
 SOURCES = ("synthetic", "text", "pairs", "csv", "parquet", "ndjson", "npz", "json")
@@ -89,10 +92,11 @@ class RunConfig(BaseModel):
     guide: GuideName | OwnGuide = Field(
         default="auto",
         description="Variational family: `prior` (latents drawn from the model itself), `normal`, `delta`, "
-        "`multivariate_normal`, `low_rank`, `laplace`, `mixture` (of four Normals), the normalising flows `iaf` and "
-        "`spline`; or the name of a program `[guide=…]` of the file. `auto` is the guide that the file writes for the "
-        "program, where it has one; else `prior` where the program reads its input (its latents are then drawn anew in "
-        "each row) and has parameters, else `normal`.",
+        "`multivariate_normal`, `low_rank`, `laplace`, `mixture` (of four Normals), `pathfinder` (that mixture, begun "
+        "where four ways up the posterior lead), `dais` (draws that walk from a Normal to the posterior), the "
+        "normalising flows `iaf` and `spline`; or the name of a program `[guide=…]` of the file. `auto` is the guide "
+        "that the file writes for the program, where it has one; else `prior` where the program reads its input (its "
+        "latents are then drawn anew in each row) and has parameters, else `normal`.",
     )
     objective: Literal["elbo", "iwae", "renyi"] = Field(
         default="elbo",

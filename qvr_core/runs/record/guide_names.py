@@ -12,6 +12,8 @@ GUIDES = {
     "low_rank": inference.AutoLowRankMultivariateNormalGuide,
     "laplace": inference.AutoLaplaceGuide,
     "mixture": inference.AutoMixtureGuide,
+    "pathfinder": inference.AutoPathfinderGuide,
+    "dais": inference.AutoDAISGuide,
     "iaf": inference.AutoIAFGuide,
     "spline": inference.AutoSplineGuide,
 }

@@ -79,7 +79,12 @@ def test_the_gradient_through_the_draws_is_torchs_and_of_several_particles(tmp_p
         fit_of(job_of(tmp_path, gradient="doubly"))
 
 
-@pytest.mark.parametrize("guide", ["mixture", "iaf", "spline"])
+def test_the_gradient_of_a_way_is_the_plain_one(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="dais has that of a way: leave gradient out"):
+        fit_of(job_of(tmp_path, guide="dais", gradient="sticking"))
+
+
+@pytest.mark.parametrize("guide", ["mixture", "pathfinder", "dais", "iaf", "spline"])
 def test_a_fit_of_a_guide_of_torchs_taken_up_again_is_the_unbroken_one(guide: str, tmp_path: Path) -> None:
     unbroken = fit_of(job_of(tmp_path, guide=guide))
     assert unbroken.fast.engine == "plain"

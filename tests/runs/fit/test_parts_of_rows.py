@@ -39,11 +39,12 @@ program p : Row -> Row
 ROWS = 12
 
 
-def prepared(folder: Path, text: str, batch_size: int | None = 4) -> Prepared:
+def prepared(folder: Path, text: str, batch_size: int | None = 4, **config: object) -> Prepared:
     rows = [f"{'abc'[at % 3]},{at % 5 - 2},{at * at % 7},{at % 4 - 1.5},{at % 3}" for at in range(ROWS)]
     (folder / "d.csv").write_text("\n".join(["g,x_0,x_1,y,n", *rows]))
     (folder / "g.csv").write_text("G,z,w\na,1,0\nb,-2,1\nc,0.5,2\n")
-    job = make_job(folder, text, data="csv:d.csv", tables={"G": f"csv:{folder}/g.csv"}, batch_size=batch_size)
+    tables = {"G": f"csv:{folder}/g.csv"}
+    job = make_job(folder, text, data="csv:d.csv", tables=tables, batch_size=batch_size, **config)
     return prepare(job, analyse(job.text))
 
 
@@ -139,3 +140,10 @@ program p : Row -> Row
     assert "`program p(x) : A -> B` with `sample w <- f(x)`" in first
     assert "`program encoder : A -> B [guide=p]` (an amortised guide" in first
     assert refused.value.fixes[-1] == "Leave batch_size out"
+
+
+@pytest.mark.parametrize("guide", ["pathfinder", "dais"])
+def test_guides_that_read_all_data_are_refused_a_part_of_them(guide: str, tmp_path: Path) -> None:
+    made = prepared(tmp_path, MODEL, guide=guide)
+    with pytest.raises(Refused, match=f"guide = {guide} needs all rows in each step: leave batch_size out"):
+        SviFit(made, Stop())
