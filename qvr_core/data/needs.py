@@ -202,7 +202,7 @@ def _as_declared(need: Need, item: DataName | None) -> Need:
     space = item.type.space.item if isinstance(item.type.space, Seq) else item.type.space
     kind = {"count": "count", "bool": "finite"}.get(item.numbers, found.kind)
     kind = need.kind if need.role == "observed" and found.kind == "real" and not item.numbers else kind
-    kind = "any" if item.aligned and kind == "real" else kind
+    kind = "any" if kind == "real" and (item.aligned or not item.declared) else kind
     low = found.low if need.low is None else need.low if found.low is None else max(need.low, found.low)
     high = found.high if need.high is None else need.high if found.high is None else min(need.high, found.high)
     return replace(
