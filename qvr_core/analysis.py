@@ -33,7 +33,7 @@ from qvr_core.semantics.types.internal_error import failure
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import Export, LetArrow, Model, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.terms import DataType, Encoder
+from qvr_core.semantics.types.model.terms import DataType, Decoder, Encoder
 from qvr_core.syntax.internal_error import report
 from qvr_core.syntax.source import Cursor, Range
 from qvr_core.syntax.statements import Document, Layout, units_of
@@ -356,7 +356,7 @@ def _model(snapshot: Snapshot) -> Model:
     deductions: dict[str, Deduction] = {}
     transformations: dict[str, Transformation] = {}
     data_types: dict[str, DataType] = {}
-    encoders: dict[str, Encoder] = {}
+    term_arrows: dict[str, Encoder | Decoder] = {}
     exports: list[Export] = []
     order: list[str] = []
     anonymous = 0
@@ -392,15 +392,15 @@ def _model(snapshot: Snapshot) -> Model:
                     transformations[name] = node
                 case DataType():
                     data_types[name] = node
-                case Encoder():
-                    encoders[name] = node
+                case Encoder() | Decoder():
+                    term_arrows[name] = node
                 case Deduction():
                     deductions[name] = node
                 case _:
                     arrows[name] = node
     imported = frozenset[str]() if elsewhere is None else elsewhere.names()
     parts = (objects, arrows, replicated, lets, programs, compositions, deductions)
-    return Model(*parts, tuple(exports), tuple(order), transformations, data_types, encoders, imported)
+    return Model(*parts, tuple(exports), tuple(order), transformations, data_types, term_arrows, imported)
 
 
 def analyse(

@@ -247,8 +247,8 @@ class Program:
             return as_program(name, model.lets[name].arrow, self._builder)
         if name in model.arrows:
             return as_program(name, model.arrows[name], self._builder)
-        if name in model.encoders:
-            return as_program(name, model.encoders[name], self._builder)
+        if name in model.term_arrows:
+            return as_program(name, model.term_arrows[name], self._builder)
         return None
 
     def observed(self, name: str) -> ProgramModule:

@@ -198,6 +198,7 @@ FOLLOWS = {
     "family": "A_NAME_AND_PARENTHESIS",
     "transformation": "A_NAME_AND_LIST",
     "encoder": "A_NAME_AND_LIST",
+    "decoder": "A_NAME_AND_LIST",
     "import": "A_STRING",
     "from": "A_STRING_AND_IMPORT",
 }

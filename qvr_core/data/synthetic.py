@@ -109,7 +109,8 @@ DEEPEST = 4
 
 def _term(space: Terms, numbers: Random, depth: int = 1) -> list[object]:
     """A term of a few levels as it is written in data, each constructor as likely as the others."""
-    may = [one for one in space.constructors if depth < DEEPEST or None not in one[1]]
+    deepest = min(DEEPEST, space.depth or DEEPEST)
+    may = [one for one in space.constructors if depth < deepest or None not in one[1]]
     name, places = numbers.choice(may)
     return [name, *(_term(space, numbers, depth + 1) if one is None else _place(one, numbers) for one in places)]
 

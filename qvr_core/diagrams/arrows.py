@@ -208,8 +208,8 @@ def follow(drawing: Drawing, ref: Ref, bundle: Bundle, place: Origin | None) -> 
                 let = model.lets[name]
                 box = Box(id=name, kind="let", label=name, origin=let.origin)
                 return drawing.framed(box, let.arrow, bundle, lambda: expand(drawing, let.arrow, bundle, place))
-            if name in model.encoders:
-                return encoder(drawing, model.encoders[name], bundle, place)
+            if name in model.term_arrows:
+                return encoder(drawing, model.term_arrows[name], bundle, place)
             if name in model.programs:
                 program = model.programs[name]
                 box = Box(id=name, kind="program", label=name, origin=program.origin)

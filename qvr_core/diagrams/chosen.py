@@ -23,7 +23,7 @@ def main_name(model: Model) -> str:
 
 def drawable(model: Model) -> list[str]:
     """Names that `build` takes, in file order."""
-    groups = (model.programs, model.lets, model.arrows, model.encoders)
+    groups = (model.programs, model.lets, model.arrows, model.term_arrows)
     return [name for name in model.order if any(name in group for group in groups)]
 
 
@@ -32,8 +32,8 @@ def arrow_named(model: Model, name: str) -> Arrow:
         return model.lets[name].arrow
     if name in model.arrows:
         return model.arrows[name]
-    if name in model.encoders:
-        return model.encoders[name]
+    if name in model.term_arrows:
+        return model.term_arrows[name]
     for export in model.exports:
         if export.name == name and export.arrow is not None:
             return export.arrow

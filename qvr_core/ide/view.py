@@ -12,7 +12,7 @@ from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import LetArrow, Model, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.terms import DataType, Encoder
+from qvr_core.semantics.types.model.terms import DataType, Decoder, Encoder
 from qvr_core.syntax.source import Cursor
 from qvr_core.syntax.tree.units import Statement
 
@@ -73,15 +73,26 @@ class _Declared(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-_NO_ARROWS = (ObjectModel, Replicated, LetArrow, Program, Composition, Transformation, DataType, Encoder, Deduction)
+_NO_ARROWS = (
+    ObjectModel,
+    Replicated,
+    LetArrow,
+    Program,
+    Composition,
+    Transformation,
+    DataType,
+    Encoder,
+    Decoder,
+    Deduction,
+)
 
 
 def arrow_of(snapshot: Snapshot, name: str) -> Arrow | Program | None:
-    """What a declared name stands for: a morphism, the expression of a let, an encoder, or a program."""
+    """What a declared name stands for: a morphism, the expression of a let, an encoder, a decoder, or a program."""
     node: Any = snapshot.node(name)
     if isinstance(node, LetArrow):
         return node.arrow
-    return node if isinstance(node, Program | Encoder) or not isinstance(node, _NO_ARROWS) else None
+    return node if isinstance(node, Program | Encoder | Decoder) or not isinstance(node, _NO_ARROWS) else None
 
 
 def model_of(snapshot: Snapshot) -> Model:
@@ -96,7 +107,7 @@ def model_of(snapshot: Snapshot) -> Model:
         deductions=_Declared(snapshot, (Deduction,)),
         transformations=_Declared(snapshot, (Transformation,)),
         data_types=_Declared(snapshot, (DataType,)),
-        encoders=_Declared(snapshot, (Encoder,)),
+        term_arrows=_Declared(snapshot, (Encoder, Decoder)),
         exports=(),
         order=(),
     )

@@ -30,6 +30,7 @@ from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     Constructor,
     DataTypeDecl,
+    DecoderHeader,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -166,6 +167,11 @@ def transformation_header(children: list[Any], start: int, end: int) -> Transfor
 def encoder_header(children: list[Any], start: int, end: int) -> EncoderHeader:
     target, domain, codomain, *_ = children
     return EncoderHeader(name(target), domain, codomain, Span(start, end))
+
+
+def decoder_header(children: list[Any], start: int, end: int) -> DecoderHeader:
+    target, domain, codomain, *rest = children
+    return DecoderHeader(name(target), domain, codomain, joined_options(rest), Span(start, end))
 
 
 def data_type_decl(children: list[Any], start: int, end: int) -> DataTypeDecl:
@@ -371,7 +377,7 @@ ACTIONS: dict[str, Action] = {
     for function in (
         *(object_decl, morphism_decl, let_decl, export_decl, program_header, composition_header, deduction_header),
         *(def_decl, def_header, family_header, transformation_header, import_decl, import_from, import_item),
-        *(data_type_decl, constructor, encoder_header),
+        *(data_type_decl, constructor, encoder_header, decoder_header),
         *(trailing_colon, parameter, default, plain_kind, mor_kind, names),
         *(
             coproduct,

@@ -32,7 +32,8 @@ from qvr_core.syntax.tree.units import SyntaxProblem
 # By its opener, what the lines of a block are: a function has the steps of a program.
 BLOCKS = {
     **{"program": "program", "deduction": "deduction", "composition": "composition"},
-    **{"def": "program", "family": "family", "transformation": "composition", "encoder": "composition"},
+    **{"def": "program", "family": "family"},
+    **dict.fromkeys(("transformation", "encoder", "decoder"), "composition"),
 }
 INDENT = "    "
 # Steps that a fix indents at most: it is made anew whenever the statement is cut.

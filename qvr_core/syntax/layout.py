@@ -15,7 +15,7 @@ TAB_WIDTH = 4
 
 STATEMENT_WORDS = (
     *("object", "morphism", "let", "define", "program", "export", "composition", "deduction"),
-    *("def", "family", "transformation", "data type", "encoder", "import", "from"),
+    *("def", "family", "transformation", "data type", "encoder", "decoder", "import", "from"),
 )
 STEP_WORDS = ("data", "param", "sample", "observe", "predict", "marginalize", "let", "score", "return")
 ITEM_WORDS = ("atoms", "binders", "rule", "lexicon")
@@ -43,6 +43,7 @@ UNRESERVED = {
     "family": r"[ \t]+[A-Za-z_]\w*[ \t]*\(",
     "transformation": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
     "encoder": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
+    "decoder": r"[ \t]+[A-Za-z_]\w*[ \t]*[,:]",
     "import": r'[ \t]+"',
     "from": r'[ \t]+"[^"]*"[ \t]*import\b',
 }

@@ -21,12 +21,15 @@ METHODS = frozenset({"dagger", "freeze", "trace", "marginalize", "change_base", 
 # Fixed terminals that are ordinary names unless the place makes them special.
 CONTEXTUAL = frozenset(
     {"factor", "in", "as", "atoms", "binders", "rule", "lexicon", "from"}
-    | {"data", "predict", "param", "def", "family", "transformation", "type", "encoder", "for", "if", "import"}
+    | {"data", "predict", "param", "def", "family", "transformation", "type", "encoder", "decoder"}
+    | {"for", "if", "import"}
 )
 # Those that open a line of their kind, unless one of the signs follows that make them the name of something.
 OPENING: dict[str, dict[str, tuple[str, ...]]] = {
     "step": dict.fromkeys(("data", "predict", "param"), ("EQUAL", "DRAW", "TILDE")),
-    "statement": dict.fromkeys(("def", "family", "transformation", "encoder", "import", "from"), ("EQUAL", "COLON")),
+    "statement": dict.fromkeys(
+        ("def", "family", "transformation", "encoder", "decoder", "import", "from"), ("EQUAL", "COLON")
+    ),
 }
 DEDUCTION_ITEMS = frozenset({"atoms", "binders", "rule", "lexicon"})
 

@@ -41,6 +41,7 @@ from qvr_core.syntax.tree.declarations import (
     CompositionRule,
     Constructor,
     DataTypeDecl,
+    DecoderHeader,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -433,6 +434,8 @@ def _statement(node: Header | Parameter | FunctionParameter) -> Doc:
             return f"transformation {name.text} : {source.text} => {target.text}{claim}"
         case EncoderHeader(name, domain, codomain):
             return [f"encoder {name.text} : ", *_typed(domain, codomain)]
+        case DecoderHeader(name, domain, codomain, options):
+            return [f"decoder {name.text} : ", *_typed(domain, codomain), *_options(options)]
         case DataTypeDecl(name, constructors):
             first, *others = map(_constructor, constructors)
             return [f"data type {name.text} = ", chain(first, [("|", other) for other in others])]

@@ -23,6 +23,7 @@ from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     CompositionRule,
     DataTypeDecl,
+    DecoderHeader,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -203,6 +204,7 @@ def _declared(node: Any) -> tuple[Name, ...]:
             | TransformationHeader(name=name)
             | DataTypeDecl(name=name)
             | EncoderHeader(name=name)
+            | DecoderHeader(name=name)
             | ObserveStep(name=name)
             | PredictStep(name=name)
             | MarginalizeStep(name=name)

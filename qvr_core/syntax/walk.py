@@ -31,6 +31,7 @@ from qvr_core.syntax.tree.declarations import (
     CompositionRule,
     Constructor,
     DataTypeDecl,
+    DecoderHeader,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -187,6 +188,7 @@ _BELOW = dict(
         _of(TransformationHeader, lambda node: (node.name, node.source, node.target, *_some(node.kind))),
         _of(Constructor, lambda node: (node.name, *node.arguments)),
         _of(EncoderHeader, lambda node: (node.name, node.domain, node.codomain)),
+        _of(DecoderHeader, lambda node: (node.name, node.domain, node.codomain, *_some(node.options))),
         _of(DataTypeDecl, lambda node: (node.name, *node.constructors)),
         _of(DeductionHeader, lambda node: (node.name, node.domain, node.codomain, *_some(node.options))),
     )

@@ -32,7 +32,7 @@ def data_type_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
 
 def encoder_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     """An encoder with its type, and what its cases read."""
-    held = model_of(snapshot).encoders.get(symbol.name)
+    held = model_of(snapshot).term_arrows.get(symbol.name)
     if held is None:
         return prose(f"encoder `{symbol.name}`, which has an error", documentation(snapshot, symbol))
     cases = len(held.cases)

@@ -18,7 +18,7 @@ from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.settings import main_program
 from qvr_core.semantics.programs.parameter_count import parameter_count
-from qvr_core.semantics.types.model.arrows import EncoderBase, Pool
+from qvr_core.semantics.types.model.arrows import Pool, TermArrowBase
 from qvr_core.semantics.types.model.programs import Program
 
 KEPT = ((-3, 32 * 2**20), (-1, 512 * 2**20))
@@ -84,7 +84,7 @@ def _without_networks(job: Job) -> Program | None:
     if program is None or parameter_count(model, program):
         return None
     # it has no weights, and nobody but torch knows it
-    return None if any(isinstance(node, Pool | EncoderBase) for node in reachable(program, model)) else program
+    return None if any(isinstance(node, Pool | TermArrowBase) for node in reachable(program, model)) else program
 
 
 def require_torch() -> None:

@@ -28,6 +28,7 @@ from qvr_core.runtime.arrows.summation import compose
 from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.declared_algebras import algebra_named, transformation_named
+from qvr_core.runtime.programs.declared.decoders import DecoderArrow
 from qvr_core.runtime.programs.declared.encoders import EncoderArrow
 from qvr_core.runtime.programs.declared.families import declared_family
 from qvr_core.runtime.tensors.algebras import Algebra
@@ -46,7 +47,6 @@ from qvr_core.semantics.types.model.arrows import (
     Discretize,
     Dropout,
     Embed,
-    EncoderBase,
     Fan,
     Freeze,
     Identity,
@@ -68,11 +68,13 @@ from qvr_core.semantics.types.model.arrows import (
     Sort,
     Stack,
     TakeFactor,
+    TermArrowBase,
 )
 from qvr_core.semantics.types.model.arrows import Tensor as ModelTensor
 from qvr_core.semantics.types.model.families import DeclaredFamily
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program, called
+from qvr_core.semantics.types.model.terms import Decoder
 
 if TYPE_CHECKING:
     from qvr_core.runtime.loops.loop import Loop
@@ -101,7 +103,7 @@ class Builder:
         self.prefix = ""
         self.root = self
         self._built: dict[str, ArrowModule] = {}
-        self._taken: set[str] = set(model.arrows) | set(model.lets) | set(model.programs) | set(model.encoders)
+        self._taken: set[str] = set(model.arrows) | set(model.lets) | set(model.programs) | set(model.term_arrows)
         self._stacked: set[str] = set()
         self._instances: dict[int, tuple[Instance, ArrowModule]] = {}
         self._own: dict[int, tuple[Arrow, ArrowModule]] = {}
@@ -122,8 +124,9 @@ class Builder:
             return self.arrow(self.model.lets[name].arrow)
         if name in self.model.programs:
             return self.built(self.model.programs[name])
-        if name in self.model.encoders:
-            return EncoderArrow(self.model.encoders[name], self)
+        if name in self.model.term_arrows:
+            declared = self.model.term_arrows[name]
+            return DecoderArrow(declared, self) if isinstance(declared, Decoder) else EncoderArrow(declared, self)
         raise RuntimeProblem(f"`{name}` is not an arrow of this file")
 
     def built(self, program: Program) -> ArrowModule:
@@ -162,7 +165,7 @@ class Builder:
             return self._leaf(node.name, tensor) if isinstance(node, Latent | Observed) else tensor
         domain, codomain = node.domain, node.codomain
         match node:
-            case Ref() | EncoderBase():
+            case Ref() | TermArrowBase():
                 return self.named(node.name)
             case Embed():
                 return self._leaf(node.name, with_prior(EmbedArrow(node), node))

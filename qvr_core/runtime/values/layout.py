@@ -339,7 +339,7 @@ def describe(space: Space) -> str:
         case Seq():
             return f"Seq ({describe(space.item)})"
         case Terms(name=name):
-            return f"terms of `{name}`"
+            return f"terms of `{name}`" + ("" if space.depth is None else f" of at most {space.depth} levels")
         case _:
             return "unknown"
 

@@ -73,6 +73,10 @@ def unsound(table: Tensor, space: Terms) -> str | None:
     root = arrays.arange(table.shape[1], device=table.device) == 0
     sound = known & ((kind == NOTHING) | ((depth == 0) == root))
     sound[:, 0] &= kind[:, 0] != NOTHING
+    if space.depth is not None:
+        sound &= (kind == NOTHING) | (depth < space.depth)
+    # how often a node stands below another: once, but for the root
+    stands = arrays.zeros(kind.shape, dtype=arrays.int64, device=table.device)
     for at, (_, places) in enumerate(space.constructors):
         own = kind == at
         for (first, _), place in zip(columns(places), places, strict=True):
@@ -85,4 +89,7 @@ def unsound(table: Tensor, space: Terms) -> str | None:
             else:
                 continue
             sound &= fits | ~own
+            if place is None:
+                stands.scatter_add_(1, held.clamp(0, table.shape[1] - 1), own.long())
+    sound &= stands == ((kind != NOTHING) & ~root).long()
     return None if bool(sound.all()) else "numbers that are no such tables"

@@ -159,7 +159,8 @@ def _reference(name: Name, scope: Scope) -> Space:
     elif isinstance(entry, DataTypeEntry) and scope.terms:
         return entry.type.space.space
     elif isinstance(entry, DataTypeEntry):
-        message = f"the terms of `{name.text}` cannot stand here: an `encoder` reads them, and a program's input is one"
+        message = f"the terms of `{name.text}` cannot stand here: an `encoder` reads them, a `decoder` makes them, "
+        message += "and programs take and return them"
         scope.report(UNSUPPORTED, message, name.span, (_declared(name.text),))
     elif not isinstance(entry, DamagedEntry):
         kind = entry.kind if isinstance(entry, ArrowEntry) else "declaration"

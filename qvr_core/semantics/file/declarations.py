@@ -46,7 +46,7 @@ from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Latent, Sort
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.file import Export, LetArrow, ObjectModel, Replicated
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.terms import DataType, Encoder
+from qvr_core.semantics.types.model.terms import DataType, Decoder, Encoder
 from qvr_core.semantics.types.program_codes import WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import Linear, Named, sizes
 from qvr_core.semantics.types.walk import arrows_of
@@ -56,6 +56,7 @@ from qvr_core.syntax.tree.arrows import ArrowExpr, ArrowRef, ParenArrow
 from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     DataTypeDecl,
+    DecoderHeader,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -81,6 +82,7 @@ Node = (
     | Transformation
     | DataType
     | Encoder
+    | Decoder
     | Deduction
     | Replicated
 )
@@ -189,6 +191,15 @@ def _check(statement: Statement, node: Header, scope: Scope, beyond: int | None)
             else:
                 entries[name.text] = arrow_entry(name.text, "encoder", encoder, scope)
                 nodes[name.text] = encoder
+        case DecoderHeader(name=name):
+            from qvr_core.semantics.terms.decoders import check_decoder
+
+            decoder = check_decoder(statement, scope)
+            if decoder is None:
+                entries[name.text] = DamagedEntry(name.text)
+            else:
+                entries[name.text] = arrow_entry(name.text, "decoder", decoder, scope)
+                nodes[name.text] = decoder
         case DeductionHeader(name=name):
             from qvr_core.semantics.deductions.deductions import check_deduction
 

@@ -11,6 +11,7 @@ from qvr_core.syntax.tree.arithmetic import ArithCall, Comprehension, Field, Met
 from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef, PostfixExpr
 from qvr_core.syntax.tree.declarations import (
     DataTypeDecl,
+    DecoderHeader,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -42,7 +43,16 @@ _NAMED: dict[type[Any], str] = {
 }
 _DECLARING = (
     *(ObjectDecl, MorphismDecl, LetDecl, ProgramHeader),
-    *(DefDecl, DefHeader, FamilyHeader, TransformationHeader, DataTypeDecl, EncoderHeader, DeductionHeader),
+    *(
+        DefDecl,
+        DefHeader,
+        FamilyHeader,
+        TransformationHeader,
+        DataTypeDecl,
+        EncoderHeader,
+        DecoderHeader,
+        DeductionHeader,
+    ),
 )
 
 

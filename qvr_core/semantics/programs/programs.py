@@ -98,7 +98,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     assert isinstance(header, ProgramHeader)
     template, parameters = check_template(header, scope, arguments)
     domain = check_object_expr(header.domain, scope, terms=True)
-    codomain = check_object_expr(header.codomain, scope)
+    codomain = check_object_expr(header.codomain, scope, terms=True)
     options = read_header_options(header, scope)
     model = None if options.guide is None else guided_model(options.guide, options.rest, header, scope)
     factors = check_inputs(header, domain, scope)

@@ -62,9 +62,10 @@ class ObjectEntry:
 
 @immutable
 class ArrowEntry:
-    """A morphism, a let, an encoder, a program, or a `Mor` parameter: everything that `Ref` may point at.
+    """A morphism, a let, an encoder, a decoder, a program, or a `Mor` parameter: everything that `Ref` may point at.
 
-    `kind` is 'morphism', 'let', 'encoder', 'program' or 'parameter'; `role` a morphism's role ('' otherwise).
+    `kind` is 'morphism', 'let', 'encoder', 'decoder', 'program' or 'parameter'; `role` that of a morphism
+    ('' otherwise).
     `algebra` names the composition of a tensor arrow.
     """
 

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import flattened
 from qvr_core.semantics.arrows.objects import check_object_expr, written
-from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding, StepContext
-from qvr_core.semantics.scope.inherited import batched
 from qvr_core.semantics.scope.scope import (
     UNKNOWN,
-    DamagedEntry,
-    DataTypeEntry,
     Scope,
     declarations,
-    respelt,
 )
+from qvr_core.semantics.terms.cases import Constructors, Mistakes, declared, refuse_batch_norm, type_named
 from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.density import DETERMINISTIC
-from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Related
+from qvr_core.semantics.types.diagnostics import Origin, Related
 from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.terms import Constructor, DataType, Encoder, EncoderCase, constructor_text
 from qvr_core.semantics.types.program_codes import ENCODER_CASE, SAMPLED_IN_LET
 from qvr_core.semantics.types.spaces import Named, Space, has_seq, is_real, is_unknown
 from qvr_core.semantics.types.type_text import structure
-from qvr_core.semantics.types.walk import arrows_of
 from qvr_core.syntax.tree.declarations import CompositionRule, EncoderHeader
 from qvr_core.syntax.tree.names import Name, Span
-from qvr_core.syntax.tree.objects import ObjectExpr, ObjectRef, ParenObject
+from qvr_core.syntax.tree.objects import ObjectExpr
 from qvr_core.syntax.tree.units import Placed, Statement
-
-MOST_COMPARED = 200
-"""Constructors of a type whose names are looked through for the one that was meant."""
-
-SHOWN = 12
-"""Constructors without a case that an error names."""
 
 
 def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
@@ -47,11 +35,11 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
     the constructors that have no case."""
     header = statement.header.unit.node
     assert isinstance(header, EncoderHeader)
-    held = _type_read(header.domain, scope)
+    held = type_named(header.domain, "an encoder reads", "reads", ENCODER_CASE, scope)
     codomain = _codomain(header.codomain, scope)
     if held is None:
         return None
-    constructors = {one.name: one for one in held.constructors}
+    constructors = Constructors(held, ENCODER_CASE, scope)
     found: dict[str, EncoderCase] = {}
     seen: dict[str, Origin] = {}
     damaged = False
@@ -61,11 +49,10 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
         if not isinstance(case, CompositionRule):
             damaged = True
             continue
-        constructor = constructors.get(case.name.text)
+        constructor = constructors.known.get(case.name.text)
         if constructor is None:
             damaged = True
-            known = constructors if len(constructors) <= MOST_COMPARED else {}
-            _unknown_constructor(case.name, held, [name for name in known if name not in seen], known, scope)
+            constructors.unknown(case.name, seen)
         elif case.name.text in seen:
             related = (Related(f"the first case of `{constructor.name}` stands here", seen[constructor.name]),)
             scope.report(ENCODER_CASE, f"`{constructor.name}` has a case above", case.name.span, related)
@@ -76,13 +63,9 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
                 found[constructor.name] = checked
     scope.unit = statement.uid
     # a line that cannot be read, or whose name is wrong, may be the case that is missing
-    missing = [f"`{constructor_text(one, held.name)}`" for one in held.constructors if one.name not in seen]
-    if missing and not damaged:
-        if len(missing) > SHOWN:
-            missing[SHOWN:] = [f"{len(missing) - SHOWN} more"]
-        listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
-        message = f"`{header.name.text}` has no case for {listed}: each constructor of `{held.name}` wants one"
-        scope.report(ENCODER_CASE, message, header.name.span, (_declared(held.name),))
+    if not damaged:
+        open_ = [one for one in held.constructors if one.name not in seen]
+        constructors.missing(header.name, open_, "each constructor")
     return Encoder(
         name=header.name.text,
         domain=Named(held.space.space, written(header.domain)),
@@ -91,31 +74,8 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
         origin=scope.origin(header.name.span),
         density=DETERMINISTIC,
         type=held.name,
-        cases=tuple(found[one] for one in constructors if one in found),
+        cases=tuple(found[one] for one in constructors.known if one in found),
     )
-
-
-def _declared(name: str) -> Related:
-    return Related(f"`{name}` is declared here", DeclarationSite(name))
-
-
-def _type_read(expr: ObjectExpr, scope: Scope) -> DataType | None:
-    """The data type whose terms are read; None (reported) where it is none."""
-    inner = expr
-    while isinstance(inner, ParenObject):
-        inner = inner.inner
-    if isinstance(inner, ObjectRef):
-        entry = scope.lookup(inner.name.text)
-        if isinstance(entry, DataTypeEntry):
-            return entry.type
-        if entry is None:
-            scope.unknown(inner.name, "data type")
-        if entry is None or isinstance(entry, DamagedEntry):
-            return None
-    what = "an object" if isinstance(inner, ObjectRef) else "a space"
-    message = f"an encoder reads the terms of a `data type`, and `{written(expr)}` is {what}: a morphism reads that"
-    scope.report(ENCODER_CASE, message, expr.span)
-    return None
 
 
 def _codomain(expr: ObjectExpr, scope: Scope) -> Named:
@@ -126,14 +86,6 @@ def _codomain(expr: ObjectExpr, scope: Scope) -> Named:
     message = f"a term is encoded as real numbers, `Real d`, and `{named.written}` are none"
     scope.report(ENCODER_CASE, message, expr.span)
     return UNKNOWN
-
-
-def _unknown_constructor(name: Name, held: DataType, open_: Iterable[str], known: Iterable[str], scope: Scope) -> None:
-    """A case of no constructor; those without a case so far (`open_`) may be meant, then any that is `known`."""
-    near = closest(name.text, open_) or closest(name.text, known)
-    guess = "" if near is None else f"; did you mean `{near}`?"
-    message = f"`{held.name}` has no constructor `{name.text}`{guess}"
-    scope.report(ENCODER_CASE, message, name.span, (_declared(held.name),), respelt(name, near, scope))
 
 
 def _case(
@@ -151,7 +103,7 @@ def _case(
         takes = "no arguments" if not wanted else "1 argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
         text = constructor_text(constructor, held.name)
         message = f"`{text}` has {takes}, and this case names {len(names) or 'none'}"
-        scope.report(ENCODER_CASE, message, case.name.span, (_declared(held.name),))
+        scope.report(ENCODER_CASE, message, case.name.span, (declared(held.name),))
         return None
     bindings: dict[str, Binding] = {}
     for name, argument in zip(names, wanted, strict=True):
@@ -160,13 +112,9 @@ def _case(
         space = codomain if argument is None else argument
         kind = ValueType(space.space, rows=True)
         bindings[name.text] = Binding("input", kind, space, scope.origin(name.span), frozenset((name.text,)))
-    before = (len(scope.diagnostics), len(scope.unknown_names), len(scope.equations))
+    mistakes = Mistakes(scope)
     body = _body(child, case, bindings, scope)
-    # a width that is wrong is a mistake of the case, and not of the declarations that it names
-    scope.equations[before[2] :] = [replace(equation, local=True) for equation in scope.equations[before[2] :]]
-    wrong = any(equation.wrong for equation in scope.equations[before[2] :])
-    # after a mistake in a case, what it gives says nothing
-    if before[:2] == (len(scope.diagnostics), len(scope.unknown_names)) and not wrong:
+    if not mistakes.found():
         _check_given(body, case, codomain, scope)
     return EncoderCase(
         constructor=constructor.name,
@@ -190,11 +138,7 @@ def _body(child: Placed[object], case: CompositionRule, bindings: Mapping[str, B
             del scope.diagnostics[at:]
             scope.report(UNSUPPORTED, message, place)
             break
-    for arrow in arrows_of(body):
-        if batched(arrow, scope):
-            message = "a batch norm makes of each row what all rows together lead to, and a case has no rows of its own"
-            scope.report(ENCODER_CASE, message, arrow.origin)
-            break
+    refuse_batch_norm([body], ENCODER_CASE, scope)
     if ctx.lifts:
         message = "a term has no sequence below it, and one is read here"
         scope.report(ENCODER_CASE, message, case.body.span)

@@ -92,8 +92,8 @@ class _Reader:
             node = waiting.popleft()
             if node.parent is not None:
                 node.parent[node.column] = len(rows)
-            if node.depth >= DEEPEST:
-                raise TermProblem(f"the term is more than {DEEPEST:,} levels deep", "Leave the row out, or cut it down")
+            if node.depth >= min(DEEPEST, self.space.depth or DEEPEST):
+                raise _too_deep(self.space)
             rows.append(self._row(node, waiting))
             if len(rows) + len(waiting) > MOST_NODES:
                 raise TermProblem(f"the term has more than {MOST_NODES:,} nodes", "Leave the row out, or cut it down")
@@ -131,6 +131,14 @@ class _Reader:
         places = self.places[name][1]
         words = ("…" if space is None else _an_element(space) for space in places)
         return f"({name} {' '.join(words)})" if places else name
+
+
+def _too_deep(space: Terms) -> TermProblem:
+    if space.depth is None or space.depth >= DEEPEST:
+        return TermProblem(f"the term is more than {DEEPEST:,} levels deep", "Leave the row out, or cut it down")
+    levels = "1 level" if space.depth == 1 else f"{space.depth} levels"
+    message = f"the term is deeper than {levels}, the most that its decoder makes"
+    return TermProblem(message, "Raise the decoder's `depth`, or leave the row out")
 
 
 def _stands(count: int) -> str:
@@ -290,3 +298,31 @@ def _expression(text: str) -> object:
         shown = f"({whole[0]} …)" if isinstance(whole[0], str) else "(name …)"
         raise TermProblem("more than one term stands here", f"A constructor stands inside its brackets: `{shown}`")
     return whole[0]
+
+
+def term_text(table: Sequence[Sequence[int]], space: Terms) -> str:
+    """The s-expression of a term, the inverse of `term_table`: rows of a node each, of which those of −1 are none."""
+    texts: list[str] = [""] * len(table)
+    for at in reversed(range(len(table))):
+        row = table[at]
+        if row[CONSTRUCTOR] == NOTHING:
+            continue
+        name, places = space.constructors[row[CONSTRUCTOR]]
+        words, column = [name], PLACES
+        for place in places:
+            size = place_width(place)
+            if place is None:
+                words.append(texts[row[column]])
+            elif isinstance(place, Finite):
+                words.append(str(row[column]) if place.labels is None else _quoted(place.labels[row[column]]))
+            else:
+                numbers = [repr(struct.unpack("<d", struct.pack("<q", one))[0]) for one in row[column : column + size]]
+                words.append(numbers[0] if size == 1 else f"({' '.join(numbers)})")
+            column += size
+        texts[at] = f"({' '.join(words)})" if places else name
+    return texts[0]
+
+
+def _quoted(label: str) -> str:
+    """A label as a word of an s-expression."""
+    return label if re.fullmatch(r'[^\s()"]+', label) else json.dumps(label, ensure_ascii=False)

@@ -96,6 +96,7 @@ SATURATED_JOIN = Code(
 )
 DATA_TYPE = Code("data-type", _ERROR, "A data type says wrongly what its terms are made of.")
 ENCODER_CASE = Code("encoder-case", _ERROR, "A case of an encoder is missing, or does not fit its constructor.")
+DECODER_CASE = Code("decoder-case", _ERROR, "A case of a decoder is missing, or does not fit its constructor.")
 UNCHECKED_LAW = Code("unchecked-law", _HINT, "Whether the laws that are claimed hold could not be tried.")
 DEDUCTION_OPTION = Code("deduction-option", _ERROR, "Deductions have no such option, or it cannot have this value.")
 DUPLICATE_RULE = Code("duplicate-rule", _ERROR, "A rule is named twice in one deduction.")

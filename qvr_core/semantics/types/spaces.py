@@ -153,11 +153,18 @@ class Seq:
 class Terms:
     """Finite trees of the data type `name`: each constructor with what stands at its places, None for a tree again.
 
-    The spaces at places are finite sets and real spaces of known size.
+    The spaces at places are finite sets and real spaces of known size.  `depth` is how many levels a term has at most,
+    where a decoder makes them.
     """
 
     name: str
     constructors: tuple[tuple[str, tuple[Space | None, ...]], ...]
+    depth: int | None = None
+
+    def fits(self, wanted: Terms) -> bool:
+        """Whether each of these terms is one that is `wanted`."""
+        same = (self.name, self.constructors) == (wanted.name, wanted.constructors)
+        return same and (wanted.depth is None or (self.depth is not None and self.depth <= wanted.depth))
 
 
 @immutable

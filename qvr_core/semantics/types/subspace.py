@@ -146,7 +146,7 @@ def _run_problem(given: _Run, wanted: _Run) -> str | None:
     if isinstance(left, Real) and isinstance(right, Real):
         alone = len(given.factors) == len(wanted.factors) == 1
         return _bounds_problem(given.factors, wanted.factors) or (_axes_problem(left, right) if alone else None)
-    if isinstance(left, Terms) and left == right:
+    if isinstance(left, Terms) and isinstance(right, Terms) and left.fits(right):
         return None
     if isinstance(left, Real) and isinstance(right, Constrained):
         return f"not every real vector is in a {right.kind}"

@@ -25,7 +25,6 @@ from qvr_core.semantics.types.model.arrows import (
     DropFactors,
     Dropout,
     Embed,
-    EncoderBase,
     Fan,
     Freeze,
     FromData,
@@ -49,6 +48,7 @@ from qvr_core.semantics.types.model.arrows import (
     Stack,
     TakeFactor,
     Tensor,
+    TermArrowBase,
 )
 from qvr_core.semantics.types.model.expressions import (
     Apply,
@@ -90,7 +90,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.types.model.terms import Encoder
+from qvr_core.semantics.types.model.terms import Decoder, Encoder
 
 Node = Arrow | Expr | StepModel | Program
 
@@ -99,7 +99,8 @@ T = TypeVar("T")
 
 
 def parts(arrow: Arrow) -> tuple[Arrow, ...]:
-    """The arrows that an arrow expression is made of, as written; those that the cases of an encoder apply."""
+    """The arrows that an arrow expression is made of, as written; those that the cases of an encoder or
+    a decoder apply."""
     match arrow:
         case Ref():
             return ()
@@ -116,7 +117,7 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
             return (inner,)
         case Observed(arrow=inner):
             return () if inner is None else (inner,)
-        case EncoderBase():
+        case TermArrowBase():
             return tuple(one for body in bodies(arrow) for one in arrows_of(body))
         case (
             Embed() | Kernel() | LinearMap() | Conv() | Pool() | Norm() | BatchNorm() | Dropout() | Attention()
@@ -126,9 +127,12 @@ def parts(arrow: Arrow) -> tuple[Arrow, ...]:
             return ()
 
 
-def bodies(encoder: EncoderBase) -> tuple[Expr, ...]:
-    """What the cases of an encoder compute."""
-    return tuple(case.body for case in encoder.cases) if isinstance(encoder, Encoder) else ()
+def bodies(arrow: TermArrowBase) -> tuple[Expr, ...]:
+    """What the cases of an encoder compute; what those of a decoder compute and draw."""
+    if isinstance(arrow, Decoder):
+        cases = (arrow.choice, *arrow.cases) if arrow.choice is not None else arrow.cases
+        return tuple(place for case in cases for place in case.places)
+    return tuple(case.body for case in arrow.cases) if isinstance(arrow, Encoder) else ()
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
@@ -190,7 +194,7 @@ def body(step: StepModel) -> tuple[StepModel, ...]:
 def children(node: Node) -> tuple[Node, ...]:
     """All that a node is made of, whatever its kind, in the order of the text."""
     match node:
-        case EncoderBase():
+        case TermArrowBase():
             return bodies(node)
         case ArrowBase():
             return (called(node),) if isinstance(node, Instance) else parts(node)
@@ -237,12 +241,12 @@ def sites(
 
 
 def arrow_named(model: Model, name: str) -> Arrow | Program | None:
-    """What a name stands for: a morphism, the expression of a let, an encoder, or a program."""
+    """What a name stands for: a morphism, the expression of a let, an encoder, a decoder, or a program."""
     if name in model.arrows:
         return model.arrows[name]
     if name in model.lets:
         return model.lets[name].arrow
-    return model.encoders.get(name) or model.programs.get(name)
+    return model.term_arrows.get(name) or model.programs.get(name)
 
 
 def arrows_of(node: Node) -> Iterator[Arrow]:

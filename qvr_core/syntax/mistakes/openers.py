@@ -46,9 +46,6 @@ def opener(tokens: list[Token], start: str) -> tuple[SyntaxProblem, str]:
             return problem("unknown-statement", _ELSEWHERE[first.text], span), ""
         message = "this is a block of Stan: here a `program` has its data, draws and observations, each on a line"
         return problem("unknown-statement", f"{message} (`data`, `sample`, `observe`)", span), ""
-    if start == "statement" and first.text == "decoder" and [token.kind for token in tokens[1:3]] == ["NAME", "COLON"]:
-        message = "there are no decoders yet: an `encoder` reads terms, and nothing makes them"
-        return problem("unknown-statement", message, span), ""
     meant = "data type" if _is_data_type(tokens, start) else near_word(first.text, KEYWORDS[start])
     if meant and meant != first.text and _could_open(meant, tokens):
         tokens[0] = first.read_as(grammar().literals[meant], meant)
@@ -110,6 +107,7 @@ _NEEDS = {
     "family": ("LPAR",),
     "transformation": ("COLON",),
     "encoder": ("COLON",),
+    "decoder": ("COLON",),
 }
 """Of the words that are names elsewhere, the sign that the third token of their line is, or that stands in it."""
 

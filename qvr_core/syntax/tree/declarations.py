@@ -17,7 +17,8 @@ from qvr_core.syntax.tree.steps import Step
 @immutable
 class CompositionRule:
     """A line of a composition, `tensor_op(a, b) = a * b`, `unit = 1.0`, of a family, `density(x) = …`, or of a
-    transformation, `map(x) = x > 0`; a case of an encoder, `and(a, b) = combine(a, b)`."""
+    transformation, `map(x) = x > 0`; a case of an encoder, `and(a, b) = combine(a, b)`, or of a decoder,
+    `and(h) = (left(h), right(h))`."""
 
     name: Name
     parameters: tuple[Name, ...] | None
@@ -190,6 +191,17 @@ class EncoderHeader:
 
 
 @immutable
+class DecoderHeader:
+    """`decoder unmeaning : Code -> Formula [depth=8]`; its cases, `CompositionRule`s, are the unit's children."""
+
+    name: Name
+    domain: ObjectExpr
+    codomain: ObjectExpr
+    options: Options | None
+    span: Span
+
+
+@immutable
 class Constructor:
     """`and(Formula, Formula)`, or `yes` alone; `arguments` are what stands in the parentheses."""
 
@@ -222,4 +234,5 @@ Header = (
     | TransformationHeader
     | DataTypeDecl
     | EncoderHeader
+    | DecoderHeader
 )

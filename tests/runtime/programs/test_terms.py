@@ -158,9 +158,9 @@ def test_deep_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     own = EncoderArrow._case
 
-    def counted(self: EncoderArrow, case: Any, table: torch.Tensor, *others: Any) -> torch.Tensor:
-        seen.append(len(table))
-        return own(self, case, table, *others)
+    def counted(self: EncoderArrow, group: Any, *others: Any) -> torch.Tensor:
+        seen.append(len(group.nodes))
+        return own(self, group, *others)
 
     measured = loaded().measured
     monkeypatch.setattr(EncoderArrow, "_case", counted)

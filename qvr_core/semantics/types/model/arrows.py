@@ -377,9 +377,9 @@ class Freeze(ArrowBase):
 
 
 @immutable_by_name
-class EncoderBase(ArrowBase):
-    """A deterministic function of the terms of a data type; the whole is `terms.Encoder`, whose cases are arithmetic,
-    which stands above arrows."""
+class TermArrowBase(ArrowBase):
+    """An arrow from the terms of a data type, or to them; the whole is `terms.Encoder` or `terms.Decoder`, whose cases
+    are arithmetic, which stands above arrows."""
 
     name: str
 
@@ -399,6 +399,6 @@ class Damaged(ArrowBase):
 Arrow = (
     Embed | Kernel | LinearMap | Conv | Pool | Norm | BatchNorm | Dropout | Attention | Position | Latent | Observed
     | Discretize | Ref | Instance | Lift | Compose | Tensor | Fan | Scan | Stack | Repeat | Residual | Identity | Last
-    | MeanOverTime | TakeFactor | ChangeBase | Dagger | Curry | PartialTrace | DropFactors | Freeze | EncoderBase
+    | MeanOverTime | TakeFactor | ChangeBase | Dagger | Curry | PartialTrace | DropFactors | Freeze | TermArrowBase
     | FromData | Damaged
 )  # fmt: skip

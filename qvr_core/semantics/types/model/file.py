@@ -9,7 +9,7 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Arrow
 from qvr_core.semantics.types.model.deductions import Composition, Deduction, Transformation
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.terms import DataType, Encoder
+from qvr_core.semantics.types.model.terms import DataType, Decoder, Encoder
 from qvr_core.semantics.types.spaces import Named
 from qvr_core.syntax.immutable import immutable, immutable_by_name
 
@@ -67,7 +67,8 @@ class Model:
     """Names of all declarations in file order, those of other files first."""
     transformations: Mapping[str, Transformation] = field(default_factory=dict[str, Transformation])
     data_types: Mapping[str, DataType] = field(default_factory=dict[str, DataType])
-    encoders: Mapping[str, Encoder] = field(default_factory=dict[str, Encoder])
+    term_arrows: Mapping[str, Encoder | Decoder] = field(default_factory=dict[str, Encoder | Decoder])
+    """Encoders and decoders."""
     imported: frozenset[str] = frozenset()
     """Names of the declarations of other files."""
 

@@ -1,9 +1,9 @@
-"""Typed data types, what finite trees are made of, and encoders, which read them."""
+"""Typed data types, what finite trees are made of, encoders, which read them, and decoders, which make them."""
 
 from __future__ import annotations
 
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.arrows import EncoderBase
+from qvr_core.semantics.types.model.arrows import TermArrowBase
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.spaces import Named, Terms
 from qvr_core.syntax.immutable import immutable_by_name
@@ -33,9 +33,13 @@ class DataType:
     @property
     def space(self) -> Named:
         """Its terms, as the domain of an arrow."""
+        return Named(self.terms(), self.name)
+
+    def terms(self, depth: int | None = None) -> Terms:
+        """Its terms of at most `depth` levels, where that is not None."""
         places = (tuple(None if one is None else one.space for one in each.arguments) for each in self.constructors)
         names = (one.name for one in self.constructors)
-        return Named(Terms(self.name, tuple(zip(names, places, strict=True))), self.name)
+        return Terms(self.name, tuple(zip(names, places, strict=True)), depth)
 
 
 @immutable_by_name
@@ -50,11 +54,37 @@ class EncoderCase:
 
 
 @immutable_by_name
-class Encoder(EncoderBase):
+class Encoder(TermArrowBase):
     """An arrow from terms, with a case for each constructor of the data type `type`."""
 
     type: str
     cases: tuple[EncoderCase, ...]
+
+
+@immutable_by_name
+class DecoderCase:
+    """`and(h) = (left(h), right(h))`: what stands at the places of a term of `constructor` that is made from `state`:
+    the state of a tree, or a kernel applied to arguments, which an element or number is drawn from."""
+
+    constructor: str
+    state: str
+    places: tuple[Expr, ...]
+    origin: Origin
+
+
+@immutable_by_name
+class Decoder(TermArrowBase):
+    """An arrow to terms of the data type `type` of at most `depth` levels.
+
+    `choice` names the state and the kernel that chooses a constructor, whose place in the type is that of the chosen
+    element in `order`; None where there is one constructor alone.
+    """
+
+    type: str
+    depth: int
+    choice: DecoderCase | None
+    order: tuple[int, ...]
+    cases: tuple[DecoderCase, ...]
 
 
 def constructor_text(one: Constructor, type_name: str) -> str:
