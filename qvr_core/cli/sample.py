@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ app = typer.Typer(add_completion=False)
 LISTED = 64
 """Numbers of a site that the terminal lists one by one."""
 FIGURES = ("mean", "sd", "q05", "median", "q95")
+TERMS = ("term", "share")
+"""What is said of a place where a term was drawn."""
 
 
 @app.command()
@@ -153,7 +156,7 @@ def _picture(drawn: Drawn, source: str, plot: Path, quiet: bool) -> None:
 
     known = {name: flat(value.reshape(1, -1))[0] for name, value in drawn.observed.items()}
     data = {name: value[np.isfinite(value)] for name, value in known.items()}
-    values = {name: flat(drawn.values[name]) for name in drawn.steps}
+    values = {name: flat(drawn.values[name]) for name in drawn.steps if name not in drawn.terms}
     steps = [shares_of(name, data.get(name, np.empty(0)), each) for name, each in values.items() if each.size]
     if not steps:
         stop("there is nothing to draw: the program observes no numbers", 1)
@@ -197,8 +200,10 @@ def _write(drawn: Drawn, output: Path | None, as_json: bool) -> None:
     """Draws into a file, or their figures onto the screen."""
     import numpy as np
 
+    from qvr_core.cli.output.drawn_terms import all_texts, commonest
+
     if as_json:
-        write_out(json.dumps(list(_numbers(drawn)), ensure_ascii=False, indent=1) + "\n")
+        write_out(json.dumps([*_numbers(drawn), *commonest(drawn)], ensure_ascii=False, indent=1) + "\n")
     if output is None:
         if not as_json:
             _table(drawn)
@@ -206,16 +211,21 @@ def _write(drawn: Drawn, output: Path | None, as_json: bool) -> None:
     match output.suffix:
         case ".csv":
             with open(output, "w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, ["name", *FIGURES])
+                writer = csv.DictWriter(file, ["name", *FIGURES, *(TERMS if drawn.terms else ())])
                 writer.writeheader()
                 writer.writerows(_numbers(drawn))
+                writer.writerows(commonest(drawn))
         case ".npz":
-            np.savez(output, allow_pickle=False, **{n: v.cpu().numpy() for n, v in drawn.values.items()})
+            numbers = {n: v.cpu().numpy() for n, v in drawn.values.items()}
+            np.savez(output, allow_pickle=False, **{**numbers, **all_texts(drawn)})
         case ".nc":
             from qvr_core.inference.dataset import dataset
             from qvr_core.runs.record.netcdf import write_netcdf
 
-            values = {name: value.detach().cpu().unsqueeze(0) for name, value in drawn.values.items()}
+            numbers = {name: value for name, value in drawn.values.items() if name not in drawn.terms}
+            if len(numbers) < len(drawn.values):
+                say(f"{', '.join(f'`{name}`' for name in drawn.terms)}: terms are written to .csv and .npz", err=True)
+            values = {name: value.detach().cpu().unsqueeze(0) for name, value in numbers.items()}
             write_netcdf(output, dataset(values, drawn.axes))
         case _:
             stop(f"{output} is neither .csv, .npz nor .nc")
@@ -229,6 +239,8 @@ def _numbers(drawn: Drawn, most: int | None = None) -> Iterator[dict[str, Any]]:
     from qvr_core.runs.evaluation.posterior_table import labels
 
     for name, value in drawn.values.items():
+        if name in drawn.terms:
+            continue
         draws = value.detach().cpu().double().numpy()
         shape = draws.shape[1:]
         if most is not None and int(np.prod(shape)) > most:
@@ -254,13 +266,33 @@ def _table(drawn: Drawn) -> None:
     table = Table(Column("name", no_wrap=True), "mean", "sd", "5 %", "median", "95 %")
     for row in _numbers(drawn, LISTED):
         table.add_row(Text(printable(row["name"])), *(f"{row[figure]:.4g}" for figure in FIGURES))
-    large = {name: value for name, value in drawn.values.items() if value[0].numel() > LISTED}
+    numbers = {name: value for name, value in drawn.values.items() if name not in drawn.terms}
+    large = {name: value for name, value in numbers.items() if value[0].numel() > LISTED}
     for name, value in large.items():
         columns = value.detach().cpu().double().numpy().reshape(len(value), -1)
         flat = columns[:, ~np.isnan(columns).all(0)].reshape(-1)
         figures = (flat.mean(), flat.std(), *np.quantile(flat, (0.05, 0.5, 0.95)))
         shown = f"{name} {tuple(value.shape[1:])}, all together"
         table.add_row(Text(printable(shown)), *(f"{figure:.4g}" for figure in figures))
-    console().print(table)
-    if large:
-        say("-o FILE.csv writes every number")
+    if numbers:
+        console().print(table)
+    many = _terms(drawn)
+    if large or many:
+        say(f"-o FILE.csv writes every {'number' if large else 'row'}")
+
+
+def _terms(drawn: Drawn) -> bool:
+    """The commonest terms of the first rows; whether there are more."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from qvr_core.cli.output.drawn_terms import commonest
+    from qvr_core.cli.run_display import console
+    from qvr_core.syntax.printable import printable
+
+    table, found = Table("name", "commonest term", "share"), commonest(drawn)
+    for row in islice(found, LISTED):
+        table.add_row(Text(printable(row["name"])), Text(printable(row["term"])), f"{row['share']:.3g}")
+    if table.row_count:
+        console().print(table)
+    return next(found, None) is not None

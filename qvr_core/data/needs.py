@@ -100,7 +100,7 @@ class Need:
     @property
     def fill_in(self) -> str:
         """What to do about a missing value."""
-        advice = f"; {missing_advice(self.name)}" if self.role == "observed" else ""
+        advice = f"; {missing_advice(self.name)}" if self.role == "observed" and self.terms is None else ""
         if self.role == "data" and self.kind == "real" and self.axes:
             advice = f"; a line `observe {self.name} <- … [missing=impute]` gives the values a model of their own"
         return f"Fill it in, or leave the row out{advice}"

@@ -42,6 +42,8 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.runtime.values.layout import parts
+from qvr_core.runtime.values.term_tables import of_one_size
+from qvr_core.semantics.terms.term_values import term_steps
 from qvr_core.semantics.types.deterministic import deterministic, filled_in_predictors
 from qvr_core.semantics.types.model.steps import LetModel
 from qvr_core.semantics.types.walk import all_steps
@@ -290,17 +292,23 @@ class Given:
         numbers = max(1, sum(value.numel() for value in self.known.values() if is_tensor(value)))
         step = 1 if lifted else max(1, min(AT_ONCE // rows, NUMBERS_AT_ONCE // numbers, LARGEST // self._largest))
         found: dict[str, NDArray[Any]] = {}
+        terms = term_steps(model.program)
+        tables: dict[str, list[Tensor]] = {}
         device = self._device()
         for start in range(0, count, step):
             part = {name: draws[start : start + step].to(device) for name, draws in rest.items()}
             with parameters_set(model, {name: draws[start].to(device) for name, draws in lifted.items()}):
                 made = self._part(model, value, part, min(step, count - start), rows, wanted)
             for name, some in made.items():
+                if name in terms:
+                    tables.setdefault(name, []).append(some.detach())
+                    continue
                 read = some.detach().cpu().numpy()
                 if name not in found:
                     found[name] = np.empty((count, *read.shape[1:]), read.dtype)
                 found[name][start : start + step] = read
-        return {name: arrays.from_numpy(values).to(device) for name, values in found.items()}
+        whole = {name: arrays.cat(of_one_size(values)) for name, values in tables.items()}
+        return {**whole, **{name: arrays.from_numpy(values).to(device) for name, values in found.items()}}
 
     def _part(
         self, model: ProgramModule, value: Any, samples: Mapping[str, Tensor], count: int, rows: int, wanted: _Wanted

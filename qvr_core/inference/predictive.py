@@ -26,6 +26,7 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.arrow import repeat_rows
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.layout import parts
+from qvr_core.runtime.values.term_tables import of_one_size
 from qvr_core.semantics.types.deterministic import reads_of_observed
 
 
@@ -224,7 +225,7 @@ class Predictive:
             for name, drawn_value in _values(run).items():
                 if isinstance(drawn_value, Tensor) and (self.return_sites is None or name in self.return_sites):
                     kept.setdefault(name, []).append(drawn_value)
-        return {name: arrays.stack(values) for name, values in kept.items()}
+        return {name: arrays.stack(of_one_size(values)) for name, values in kept.items()}
 
 
 def drawn_latents(model: ProgramModule, given: Any) -> dict[str, Tensor]:

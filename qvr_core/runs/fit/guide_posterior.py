@@ -25,6 +25,7 @@ from qvr_core.runs.record.protocol import Check, Message, PosteriorRow
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import by_rows, condition, densities, keep, predicting
 from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.values.term_tables import of_one_size
 
 POSTERIOR_DRAWS = 1000
 MOST_WEIGHED = 1_000_000_000
@@ -114,7 +115,7 @@ def _by_draw(values: Mapping[str, object], count: int) -> dict[str, Tensor]:
 
 
 def _joined(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    return {name: arrays.cat([part[name] for part in parts]) for name in parts[0]}
+    return {name: arrays.cat(of_one_size([part[name] for part in parts])) for name in parts[0]}
 
 
 def _store(prepared: Prepared, fit: Fit) -> tuple[list[Message], tuple[Check, ...]]:

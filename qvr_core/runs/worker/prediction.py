@@ -40,7 +40,9 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import NonFinite
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.programs.parameter_count import parameter_count
+from qvr_core.semantics.terms.term_values import term_steps
 from qvr_core.semantics.types.model.steps import LetModel, ObserveModel
+from qvr_core.semantics.types.spaces import Terms
 from qvr_core.semantics.types.walk import sites
 
 CENSORING = {"right_censored", "left_censored", "interval"}
@@ -61,6 +63,8 @@ class Drawn:
     """The observed steps that were drawn."""
     censored: tuple[str, ...] = ()
     """Those of them whose data may be cut off, which the draws are not."""
+    terms: Mapping[str, Terms] = field(default_factory=dict[str, Terms])
+    """The types of the values that are terms, tables (draws, …, nodes, columns)."""
 
 
 def from_prior(job: Job, draws: int, seed: int, *, most: int | None = None) -> Drawn:
@@ -81,7 +85,8 @@ def from_prior(job: Job, draws: int, seed: int, *, most: int | None = None) -> D
     latents, later, wrong = given.checked_prior(draws, seed)
     known = {} if job.config.source == "synthetic" else given.observed_data()
     notes = () if wrong is None else (_unsound(wrong, {**latents, **later}),)
-    return Drawn({**latents, **later}, _axes(prepared.model, observations), notes, known, *_steps(given, later))
+    found = Drawn({**latents, **later}, _axes(prepared.model, observations), notes, known, *_steps(given, later))
+    return replace(found, terms=term_steps(prepared.program))
 
 
 def _unsound(wrong: NonFinite, values: Mapping[str, Tensor]) -> str:
@@ -106,7 +111,8 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | Non
         hidden = given.hidden_states(samples)
         values = {**posterior.stored, **given.replicates(samples, seed), **given.predictions(samples), **hidden}
         axes = {**_axes(given.program, given.observations), **state_axes(given.program.program)}
-        return Drawn(values, axes, (*posterior.notes, *moved), given.observed_data(), *_steps(given, values))
+        found = Drawn(values, axes, (*posterior.notes, *moved), given.observed_data(), *_steps(given, values))
+        return replace(found, terms=term_steps(given.program.program))
     if posterior.double:
         arrays.set_default_dtype(arrays.float64)
     new = _on_new_rows(run.job(), data, posterior)
@@ -124,7 +130,8 @@ def from_posterior(run: RunDirectory, draws: int, seed: int, data: NewData | Non
     samples = _extended(given, samples, posterior, new.grown, seed)
     values = _new_first({**given.of_new_rows(samples, seed), **given.predictions(samples)}, given, posterior.stored)
     axes, notes = _axes(given.program, given.observations), (*posterior.notes, *new.notes)
-    return Drawn(values, axes, notes, given.observed_data(), *_steps(given, values))
+    drawn = Drawn(values, axes, notes, given.observed_data(), *_steps(given, values))
+    return replace(drawn, terms=term_steps(given.program.program))
 
 
 def _new_first(values: Mapping[str, Tensor], given: Given, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -151,13 +158,13 @@ def _from_guide(run: RunDirectory, draws: int, seed: int, data: NewData | None) 
     """Of a fit by svi whose latents are drawn anew in each row: by its guide."""
     fit = restored(run)
     if data is None:
-        return Drawn(predictive(fit, draws, seed), _axes(fit.model, {}))
+        return Drawn(predictive(fit, draws, seed), _axes(fit.model, {}), terms=term_steps(fit.model.program))
     new = _on_new_rows(run.job(), data, _Posterior({}, {}, False, ()))
     guide, _ = approximated(fit.prepared, fit.guide)
     arrays.manual_seed(seed)
     fit.model.eval()
     values = inference.Predictive(fit.model, guide, num_samples=draws)(new.given.x, new.given.observations)
-    return Drawn(values, _axes(fit.model, {}), new.notes)
+    return Drawn(values, _axes(fit.model, {}), new.notes, terms=term_steps(fit.model.program))
 
 
 def _axes(model: ProgramModule, observations: Mapping[str, Any]) -> Axes:

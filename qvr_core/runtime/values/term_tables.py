@@ -63,6 +63,22 @@ def table_tensor(found: Sequence[Table], space: Terms) -> Tensor:
     return whole
 
 
+def of_one_size(values: Sequence[Tensor]) -> list[Tensor]:
+    """Values of several draws, of which tables of terms, (…, nodes, columns), are filled up to the nodes of the
+    largest; others are as they were."""
+    shapes = {value.shape for value in values}
+    if len(shapes) < 2 or any(value.dtype != arrays.int64 or value.ndim < 3 for value in values):
+        return list(values)
+    most = max(value.shape[-2] for value in values)
+    return [with_nodes(value, most) for value in values]
+
+
+def with_nodes(table: Tensor, count: int) -> Tensor:
+    """Tables (…, nodes, columns) with so many nodes, those of −1 at the end."""
+    lacking = (*table.shape[:-2], count - table.shape[-2], table.shape[-1])
+    return arrays.cat([table, arrays.full(lacking, NOTHING, dtype=arrays.int64, device=table.device)], -2)
+
+
 def unsound(table: Tensor, space: Terms) -> str | None:
     """What is wrong with a tensor as tables of terms, in words."""
     width = table_width(space)

@@ -38,7 +38,7 @@ from qvr_core.semantics.types.program_codes import (
     NOT_A_VALUE,
     UNBOUND_ARGUMENT,
 )
-from qvr_core.semantics.types.spaces import Dim, Finite, Named, Seq, Space, Unknown, factors_of, product
+from qvr_core.semantics.types.spaces import Dim, Finite, Named, Seq, Space, Unknown, factors_of, has_terms, product
 from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.arithmetic import Arith, ArithArg, ArithCall, ParenArith, Variable
@@ -59,6 +59,16 @@ class TypedArrow:
 
 def check_arrow_draw(draw: Draw, site: str, ctx: StepContext, front: Sequence[Axis] = ()) -> TypedArrow:
     """What a site draws from an arrow, once for each element of the axes `front` and of those of its arguments."""
+    typed = _typed(draw, site, ctx, front)
+    several = front or typed.plate is not None or typed.type.indexed
+    if several and has_terms(typed.model.arrow.codomain.space):
+        message = f"`{draw.name.text}` draws a term for each element of a set, and a row has one term yet"
+        ctx.scope.report(UNSUPPORTED, message, draw.name.span)
+        return TypedArrow(typed.model, ValueType(Unknown(), rows=typed.type.rows))
+    return typed
+
+
+def _typed(draw: Draw, site: str, ctx: StepContext, front: Sequence[Axis]) -> TypedArrow:
     arrow, trees = _arrow(draw, site, ctx)
     told = refuse_data(arrow, draw.name, ctx)
     if draw.expression is None and not told:

@@ -52,6 +52,7 @@ from qvr_core.semantics.types.spaces import (
     Space,
     Unknown,
     factors_of,
+    has_terms,
     is_finite,
     is_real,
     item_of,
@@ -167,6 +168,9 @@ def _drawn(
             typed = replace(typed, type=ValueType(Unknown()), named=UNKNOWN)
         elif isinstance(typed.type.space, Real):
             message = f"`{step.draw.name.text}` gives real values; only finite ones can be summed out"
+            ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
+        elif typed.type.space is not None and has_terms(typed.type.space):
+            message = f"`{step.draw.name.text}` gives terms; only the elements of finite sets can be summed out"
             ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
         return typed, options.over, None
     before = len(ctx.scope.diagnostics)

@@ -15,7 +15,14 @@ from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.semantics.types.model.expressions import Apply, Expr, ExprBase, FieldOf, ValueType
 from qvr_core.semantics.types.model.programs import Input, TemplateParameter
-from qvr_core.semantics.types.model.steps import ArrowDraw, StepModel
+from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
+    MarginalizeModel,
+    ObserveModel,
+    PredictModel,
+    SampleModel,
+    StepModel,
+)
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, NOT_A_VALUE, PROGRAM_INPUTS
 from qvr_core.semantics.types.spaces import (
     Finite,
@@ -30,7 +37,7 @@ from qvr_core.semantics.types.spaces import (
     product,
     sequence_of,
 )
-from qvr_core.semantics.types.walk import Node, children, until_arrows, walk
+from qvr_core.semantics.types.walk import Node, children, sites, until_arrows, walk
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.declarations import Parameter, ProgramHeader
 from qvr_core.syntax.tree.names import Span
@@ -163,7 +170,9 @@ def model_inputs(factors: tuple[InputFactor, ...], bindings: Mapping[str, Bindin
 
 def check_term_uses(steps: Sequence[StepModel], domain: Named, header: Span, scope: Scope) -> None:
     """Report what a program does with a term other than to give it to an arrow."""
-    if not has_terms(domain.space):
+    drawn = (one.draw for one in sites(steps, SampleModel, ObserveModel, PredictModel, MarginalizeModel))
+    made = any(isinstance(one, ArrowDraw) and has_terms(one.arrow.codomain.space) for one in drawn)
+    if not made and not has_terms(domain.space):
         return
     if any(isinstance(factor, Seq) and has_terms(factor) for factor in factors_of(domain.space)):
         message = "a step reads this input as a sequence, and there are no sequences of terms yet: a row has one term"

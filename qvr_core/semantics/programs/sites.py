@@ -31,7 +31,7 @@ from qvr_core.semantics.types.model.arrows import Damaged
 from qvr_core.semantics.types.model.expressions import Data, Expr, ValueType
 from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
-from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, is_finite, item_of
+from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, has_terms, is_finite, item_of
 from qvr_core.syntax.tree.names import Name
 from qvr_core.syntax.tree.objects import ObjectExpr
 from qvr_core.syntax.tree.steps import Draw, DrawStep, MarginalizeStep, ObserveStep, PredictStep, SampleStep
@@ -72,7 +72,7 @@ def arrow_site(
     kind: str, name: Name, step: SampleStep | ObserveStep | PredictStep | MarginalizeStep, ctx: StepContext
 ) -> TypedSite:
     """The site of a step that draws from a named arrow, once for each element of its indices."""
-    space = None if step.space is None else check_object_expr(step.space, ctx.scope)
+    space = None if step.space is None else check_object_expr(step.space, ctx.scope, terms=True)
     if _looks_back(step, ctx):
         origin = ctx.scope.origin(name.span)
         model = ArrowDraw(arrow=damaged(origin), args=None, origin=origin)
@@ -176,4 +176,6 @@ def _ascribed(given: Named, space: Named, tree: ObjectExpr, draw: Draw, ctx: Ste
     )
     if not fits:
         return UNKNOWN
+    if has_terms(given.space):
+        return given  # which says how deep they are
     return Named(Seq(space.space), f"Seq {space.written}") if lifted else space

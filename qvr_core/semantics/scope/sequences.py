@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qvr_core.semantics.types.model.arrows import Arrow, Lift
-from qvr_core.semantics.types.spaces import Named, Product, has_seq, sequence_of
+from qvr_core.semantics.types.spaces import Named, Product, has_seq, has_terms, sequence_of
 
 
 def as_sequence(named: Named) -> Named:
@@ -15,8 +15,9 @@ def as_sequence(named: Named) -> Named:
 
 
 def can_lift(arrow: Arrow) -> bool:
-    """True where `arrow` works on one element, and so on every element of a sequence."""
-    return not has_seq(arrow.domain.space) and not has_seq(arrow.codomain.space)
+    """True where `arrow` works on one element, and so on every element of a sequence; there are none of terms."""
+    given = arrow.codomain.space
+    return not has_seq(arrow.domain.space) and not has_seq(given) and not has_terms(given)
 
 
 def lift(arrow: Arrow) -> Arrow:

@@ -101,7 +101,7 @@ def _depth(header: DecoderHeader, scope: Scope) -> int:
         end = header.codomain.span.end
         fix = Fix("Add `[depth=8]`", (Edit(scope.origin(Span(end, end)), " [depth=8]"),))
         message = f"`{header.name.text}` does not say how deep its terms may be: `[depth=8]` lets them have 8 levels"
-        scope.report(DECODER_CASE, message, header.name.span, fixes=(fix,))
+        scope.report(DECODER_CASE, message, header.codomain.span, fixes=(fix,))
     return found or 1
 
 
