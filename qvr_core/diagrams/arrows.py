@@ -11,6 +11,7 @@ from qvr_core.diagrams.budget import MOST_BESIDE
 from qvr_core.diagrams.drawing import Bundle, Drawing, End, misfit, split, spread
 from qvr_core.diagrams.graph import Box, Node, Wire, connect
 from qvr_core.diagrams.labels import arrow_name, arrow_type, caption, columns
+from qvr_core.diagrams.term_cases import term_arrow
 from qvr_core.semantics.scope.bounds import product_text
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import (
@@ -47,9 +48,8 @@ from qvr_core.semantics.types.model.arrows import (
 )
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.terms import Encoder
-from qvr_core.semantics.types.spaces import Named, Seq, Terms, factors_of, is_unknown, product
-from qvr_core.semantics.types.type_text import structure
+from qvr_core.semantics.types.model.terms import Decoder, Encoder
+from qvr_core.semantics.types.spaces import Named, Seq, factors_of, is_unknown, product
 
 MANY_COPIES = 6
 """`fan(f)` over more copies than this is one node `f × n`."""
@@ -119,8 +119,8 @@ def expand(drawing: Drawing, arrow: Arrow, bundle: Bundle, place: Origin | None 
             return suffixed(drawing, arrow, base, f"trace({over.written})", bundle, place)
         case DropFactors(base=base):
             return suffixed(drawing, arrow, base, "marginalize", bundle, place)
-        case Encoder():
-            return encoder(drawing, arrow, bundle, place)
+        case Encoder() | Decoder():
+            return term_arrow(drawing, arrow, bundle, place)
         case FromData(source=source):
             return operator(drawing, arrow, f'from_data("{source}")', "from_data", bundle, kind="data")
         case Damaged():
@@ -209,7 +209,7 @@ def follow(drawing: Drawing, ref: Ref, bundle: Bundle, place: Origin | None) -> 
                 box = Box(id=name, kind="let", label=name, origin=let.origin)
                 return drawing.framed(box, let.arrow, bundle, lambda: expand(drawing, let.arrow, bundle, place))
             if name in model.term_arrows:
-                return encoder(drawing, model.term_arrows[name], bundle, place)
+                return term_arrow(drawing, model.term_arrows[name], bundle, place)
             if name in model.programs:
                 program = model.programs[name]
                 box = Box(id=name, kind="program", label=name, origin=program.origin)
@@ -343,32 +343,6 @@ def scan(drawing: Drawing, arrow: Scan, bundle: Bundle, place: Origin | None) ->
                 ends = tuple(replace(end, space=sequence_of(end.space)) for end in ends)
             return ends if len(ends) > 1 else (replace(ends[0], space=arrow.codomain),) if ends else ()
     return (replace(end, space=arrow.codomain),)
-
-
-def encoder(drawing: Drawing, arrow: Encoder, bundle: Bundle, place: Origin | None) -> Bundle:
-    """A frame with the cases beside each other: each is the constructor with what stands below it, and its arrows."""
-    box = Box(id=arrow.name, kind="scan", label=f"{arrow.name}: a case a constructor", origin=arrow.origin)
-    return drawing.framed(box, arrow, bundle, partial(cases, drawing, arrow, bundle, place))
-
-
-def cases(drawing: Drawing, arrow: Encoder, bundle: Bundle, place: Origin | None) -> Bundle:
-    """The cases, between the term that one of them reads and the numbers that it gives."""
-    out = drawing.add(
-        Node(id=arrow.name, kind="operator", label=arrow.name, detail=arrow_type(arrow), origin=arrow.origin)
-    )
-    places = dict(arrow.domain.space.constructors) if isinstance(arrow.domain.space, Terms) else {}
-    for case in arrow.cases:
-        label = f"{case.constructor}({', '.join(case.parameters)})" if case.parameters else case.constructor
-        node = drawing.add(Node(id=case.constructor, kind="operator", label=label, origin=case.origin))
-        drawing.wire(bundle, node, place=place)
-        spaces = [arrow.codomain if one is None else Named(one, structure(one)) for one in places[case.constructor]]
-        bound = {name: (End(node, space, name),) for name, space in zip(case.parameters, spaces, strict=True)}
-        ends = drawing.expand_value(drawing, case.body, bound)
-        drawing.wire(tuple(replace(end, space=arrow.codomain) for end in ends) if len(ends) == 1 else ends, out)
-        if not case.parameters:
-            for end in ends:
-                connect(drawing.graph, node, end.node, Wire(label="", kind="index"))
-    return (End(out, arrow.codomain),)
 
 
 def sequence_of(named: Named) -> Named:

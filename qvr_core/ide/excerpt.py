@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from qvr_core.analysis import Snapshot, analyse
 
 DECLARATION = re.compile(
-    r"(?:object|morphism|let|define|program|deduction|composition|def|family|transformation|encoder|data\s+type)\s+(\w+(?:\s*,\s*\w+)*)"
+    r"(?:object|morphism|let|define|program|deduction|composition|def|family|transformation|encoder|decoder|data\s+type)\s+(\w+(?:\s*,\s*\w+)*)"
 )
 WORD = re.compile(r"[A-Za-z_]\w*")
 

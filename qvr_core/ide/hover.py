@@ -19,7 +19,7 @@ from qvr_core.ide.descriptions import (
 )
 from qvr_core.ide.hovers.bound import bound, data, label_text
 from qvr_core.ide.hovers.calls import family_here, function_here, gives
-from qvr_core.ide.hovers.terms import constructor_hover, data_type_text, encoder_text
+from qvr_core.ide.hovers.terms import constructor_hover, data_type_text, decoder_text, encoder_text
 from qvr_core.ide.hovers.transformations import builtin_transformation_text, transformation_text
 from qvr_core.ide.hovers.words import option_here, space_here, word_text
 from qvr_core.ide.imports.hover import import_text, imported_text
@@ -114,6 +114,8 @@ def _symbol(snapshot: Snapshot, found: Found) -> Prose:
             return data_type_text(snapshot, symbol)
         case "encoder":
             return encoder_text(snapshot, symbol)
+        case "decoder":
+            return decoder_text(snapshot, symbol)
         case "constructor":
             return constructor_hover(snapshot, symbol)
         case "function" | "distribution":

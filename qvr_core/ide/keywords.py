@@ -100,6 +100,14 @@ KEYWORDS = {
             "for its own numbers.",
             "encoder meaning : Formula -> Code\n    atom(n) = letter(n)\n    and(a, b) = combine(a, b)",
         ),
+        Keyword(
+            "decoder",
+            "Makes a term from numbers, from its root down: a kernel chooses the constructor, and a case says what "
+            "stands below it, drawn from kernels or made from numbers that it computes; `depth` is how many levels a "
+            "term has at most.",
+            "decoder unmeaning : Code -> Formula [depth=8]\n    Formula(h) = choose(h)\n    atom(h) = letter(h)\n"
+            "    and(h) = (left(h), right(h))",
+        ),
         Keyword("data", "Says what a program reads from outside: over which sets, and of which kind.",
                 "data county : House -> County"),
         Keyword("param", "Numbers that a guide learns, from where they start.", "param m : Code [init=0.0]"),

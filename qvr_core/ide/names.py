@@ -47,6 +47,7 @@ from qvr_core.syntax.tree.declarations import (
     CompositionHeader,
     CompositionRule,
     DataTypeDecl,
+    DecoderHeader,
     DeductionHeader,
     DefDecl,
     DefHeader,
@@ -179,6 +180,11 @@ def _node(node: Any) -> Found:
             yield at(name, "declare")
             yield from _object(domain)
             yield from _object(codomain)
+        case DecoderHeader(name=name, domain=domain, codomain=codomain, options=options):
+            yield at(name, "declare")
+            yield from _object(domain)
+            yield from _object(codomain)
+            yield from _options(options)
         case DataTypeDecl(name=name, constructors=constructors):
             yield at(name, "declare")
             for one in constructors:

@@ -37,7 +37,7 @@ OF_LANGUAGE = frozenset(
 )
 
 
-ARROWS = frozenset(("morphism", "let", "encoder", "program"))
+ARROWS = frozenset(("morphism", "let", "encoder", "decoder", "program"))
 
 
 def definition(snapshot: Snapshot, cursor: Cursor) -> list[Range]:

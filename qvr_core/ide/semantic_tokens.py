@@ -36,6 +36,7 @@ TOKEN_TYPES = {
     "transformation": "function",
     "data type": "type",
     "encoder": "function",
+    "decoder": "function",
     "constructor": "enumMember",
     "family": "class",
     "builtin": "function",
@@ -92,7 +93,7 @@ def _modifiers(model: Model, statement: Statement, symbol: Symbol, occurrence: O
     found: list[str] = []
     if writes(occurrence):
         found.append("declaration")
-    if symbol.kind in ("morphism", "let", "encoder", "program"):
+    if symbol.kind in ("morphism", "let", "encoder", "decoder", "program"):
         name = occurrence.text if symbol.target is None else symbol.name
         arrow = arrow_named(model, name) or _first_copy(model, symbol.name)
         if arrow is not None:

@@ -21,7 +21,7 @@ from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.source import Range
 from qvr_core.syntax.tree.arithmetic import ArithCall, Lambda, ParenArith
-from qvr_core.syntax.tree.declarations import DefDecl, EncoderHeader, MorphismDecl, ProgramHeader
+from qvr_core.syntax.tree.declarations import DecoderHeader, DefDecl, EncoderHeader, MorphismDecl, ProgramHeader
 from qvr_core.syntax.tree.names import Span
 from qvr_core.syntax.tree.objects import ObjectRef
 from qvr_core.syntax.tree.options import Word
@@ -45,6 +45,7 @@ KINDS = {
     "transformation": "transformation",
     "data type": "data type",
     "encoder": "encoder",
+    "decoder": "decoder",
 }
 GLOBAL_KINDS = frozenset(KINDS.values())
 WRITES = frozenset(
@@ -200,9 +201,12 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
             return _label(statement, placed, name)
         case "constructor":
             return Symbol("constructor", name, -1, occurrence.of)
-        case "operation" if isinstance(statement.header.unit.node, EncoderHeader):
-            domain = statement.header.unit.node.domain
-            return Symbol("constructor", name, -1, domain.name.text if isinstance(domain, ObjectRef) else "")
+        case "operation" if isinstance(node := statement.header.unit.node, EncoderHeader | DecoderHeader):
+            held = node.domain if isinstance(node, EncoderHeader) else node.codomain
+            own = held.name.text if isinstance(held, ObjectRef) else ""
+            if name == own:
+                return Symbol("data type", name, statement.uid)  # what chooses a constructor
+            return Symbol("constructor", name, -1, own)
         case "operation":
             return Symbol("operation", name, statement.uid)
         case "keyword" if (parameter := _parameter(snapshot, occurrence)) is not None:

@@ -42,6 +42,7 @@ def commonest(drawn: Drawn) -> Iterator[dict[str, Any]]:
     """The term that came most often at each place, by its label, and its share of the draws."""
     for name, texts in all_texts(drawn).items():
         for at in np.ndindex(texts.shape[1:]):
-            ((term, count),) = Counter(texts[:, *at].tolist()).most_common(1)
+            texts_here: list[str] = texts[:, *at].tolist()
+            ((term, count),) = Counter(texts_here).most_common(1)
             label = f"{name}[{', '.join(map(str, at))}]" if at else name
             yield {"name": label, "term": term, "share": count / len(texts)}

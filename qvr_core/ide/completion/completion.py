@@ -163,7 +163,7 @@ def _openers(snapshot: Snapshot, place: Context) -> Items:
             yield from (_keyword(word) for word in ITEM_WORDS)
         case "composition_rule":
             keyword = "" if place.statement is None else place.statement.header.unit.keyword
-            if keyword == "encoder":
+            if keyword in ("encoder", "decoder"):
                 yield from cases_offered(snapshot, place)
                 return
             for name, text in {"family": FAMILY_RULES, "transformation": MAP_RULES}.get(keyword, OPERATIONS):
@@ -235,6 +235,12 @@ def _statement(snapshot: Snapshot, place: Context) -> Items:
                 yield from spaces_offered()
             elif _seen(place, "COLON"):
                 yield from types_offered(snapshot)
+        case "decoder":
+            if _seen(place, "ARROW"):
+                yield from types_offered(snapshot)
+            elif _seen(place, "COLON"):
+                yield from objects_offered(snapshot, place)
+                yield from spaces_offered()
         case "data type":
             if bracket is not None:
                 yield Completion(place.tokens[1].text, "enum", "a term of this type", rank=BEST)

@@ -131,6 +131,7 @@ BODY_SYMBOLS = {
     **{"program": "step", "deduction": "deduction_item", "composition": "composition_rule"},
     **{"def": "step", "family": "composition_rule", "transformation": "composition_rule"},
     "encoder": "composition_rule",
+    "decoder": "composition_rule",
 }
 
 

@@ -29,7 +29,7 @@ def rule_offered(snapshot: Snapshot, place: Context) -> Items:
     name, names = (rule[1], rule[2] or "") if rule is not None else ("", "")
     for own in filter(None, (each.strip() for each in names.split(","))):
         yield Completion(own, "variable", f"of `{name}`", rank=BEST)
-    if place.statement is not None and place.statement.header.unit.keyword == "encoder":
+    if place.statement is not None and place.statement.header.unit.keyword in ("encoder", "decoder"):
         yield from arrows_offered(snapshot, arrow_names(snapshot, place), None)
     if place.statement is not None and place.statement.header.unit.keyword == "family":
         yield from bound_offered(snapshot, place)

@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
 
 OBJECTS = frozenset(("object",))
-ARROWS = frozenset(("morphism", "let", "encoder", "program"))
+ARROWS = frozenset(("morphism", "let", "encoder", "decoder", "program"))
 VALUES = ARROWS | {"function"}
 DRAWN = ARROWS | {"distribution"}
 TRANSFORMED = frozenset(("transformation",))
 
-ITEM_KINDS = {"distribution": "class", "transformation": "function", "data type": "enum", "encoder": "function"}
+ITEM_KINDS = {
+    **{"distribution": "class", "data type": "enum"},
+    **dict.fromkeys(("transformation", "encoder", "decoder"), "function"),
+}
 """What completion calls the kinds of declarations that it calls otherwise."""
 
 OF_PATH = re.compile(r'(?:import|from)\s+"([^"]*)\Z')

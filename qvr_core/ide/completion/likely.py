@@ -74,14 +74,15 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
     "family": ("family", "program", "object"),
     "transformation": ("let", "transformation", "morphism"),
     "data type": ("encoder", "morphism", "data type"),
-    "encoder": ("program", "morphism", "encoder"),
+    "encoder": ("program", "morphism", "decoder", "encoder"),
+    "decoder": ("program", "morphism", "encoder"),
     "deduction": ("program", "deduction", "object"),
     "export": ("program", "let", "morphism"),
 }
 """The same at the left margin."""
 ALL_STATEMENTS = (
     "object", "morphism", "let", "program", "export", "def", "family", "import", "data type", "encoder",
-    "composition", "transformation", "deduction",
+    "decoder",     "composition", "transformation", "deduction",
 )  # fmt: skip
 ROLES = (
     "embed", "kernel", "linear", "norm", "attention", "position", "dropout", "conv", "pool", "batch_norm",

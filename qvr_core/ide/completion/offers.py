@@ -93,7 +93,9 @@ def arrow_names(snapshot: Snapshot, place: Context) -> Iterator[tuple[str, Decla
     programs = model_of(snapshot).programs
     for name, held in _names(snapshot, place):
         program = programs.get(name) if held.kind == "program" else None
-        if held.kind in ("morphism", "let", "encoder", "program") and (program is None or program.guidance is None):
+        if held.kind in ("morphism", "let", "encoder", "decoder", "program") and (
+            program is None or program.guidance is None
+        ):
             yield name, held
 
 

@@ -87,7 +87,7 @@ def _call(snapshot: Snapshot, place: Context, symbol: Symbol, bracket: Bracket) 
             return _family(name, place, bracket)
         case "combinator":
             return _combinator(name, bracket)
-        case "morphism" | "let" | "encoder" | "program":
+        case "morphism" | "let" | "encoder" | "decoder" | "program":
             arrow = arrow_named(model_of(snapshot), name)
             return None if arrow is None else _arrow(name, arrow, bracket)
         case "distribution":

@@ -9,7 +9,7 @@ from qvr_core.semantics.language.transformations import KEEPS
 
 STATEMENTS = (
     *("object", "morphism", "let", "program", "def", "family", "export", "import"),
-    *("data type", "encoder", "composition", "transformation", "deduction"),
+    *("data type", "encoder", "decoder", "composition", "transformation", "deduction"),
 )
 
 SNIPPETS = {
@@ -27,6 +27,7 @@ SNIPPETS = {
     f"${{3|{','.join(BUILTIN_COMPOSITIONS)}|}} as ${{4|{','.join(KEEPS)}|}}\n    map(${{5:x}}) = $0",
     "data type": "data type ${1:Tree} = ${2:leaf} | ${3:node}(${1:Tree}, ${1:Tree})$0",
     "encoder": "encoder ${1:name} : ${2:Tree} -> ${3:Code}\n    ${4:leaf} = $0",
+    "decoder": "decoder ${1:name} : ${2:Code} -> ${3:Tree} [depth=${4:8}]\n    ${3:Tree}(h) = ${5:choose}(h)\n    $0",
     "deduction": "deduction ${1:Name} : ${2:A} -> ${3:B} "
     f"[semiring=${{4|{','.join(SEMIRINGS)}|}}, start=${{5:S}}]\n"
     "    atoms $5\n    rule ${6:name} : $0 |- ",

@@ -1,15 +1,16 @@
-"""Completion of data types, and of the cases of an encoder."""
+"""Completion of data types, and of the cases of an encoder or a decoder."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 from qvr_core.ide.answers import Completion
 from qvr_core.ide.completion.context import Context
 from qvr_core.ide.completion.offers import BEST, Items
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types.model.terms import constructor_text
-from qvr_core.syntax.tree.declarations import CompositionRule, EncoderHeader
+from qvr_core.semantics.types.model.terms import DataType, constructor_text
+from qvr_core.syntax.tree.declarations import CompositionRule, DecoderHeader, EncoderHeader
 from qvr_core.syntax.tree.objects import ObjectRef
 
 if TYPE_CHECKING:
@@ -26,11 +27,15 @@ def cases_offered(snapshot: Snapshot, place: Context) -> Items:
     """The constructors that have no case yet, each with names for its arguments."""
     statement = place.statement
     node = None if statement is None else statement.header.unit.node
-    if statement is None or not isinstance(node, EncoderHeader) or not isinstance(node.domain, ObjectRef):
+    if statement is None or not isinstance(node, EncoderHeader | DecoderHeader):
         return
-    held = model_of(snapshot).data_types.get(node.domain.name.text)
+    type_ = node.domain if isinstance(node, EncoderHeader) else node.codomain
+    held = model_of(snapshot).data_types.get(type_.name.text) if isinstance(type_, ObjectRef) else None
     cases = [child.unit.node for child in statement.header.children]
     written = {case.name.text for case in cases if isinstance(case, CompositionRule)}
+    if held is not None and isinstance(node, DecoderHeader):
+        yield from _made(held, written)
+        return
     for one in () if held is None else held.constructors:
         if one.name not in written and held is not None:
             names = [
@@ -41,3 +46,17 @@ def cases_offered(snapshot: Snapshot, place: Context) -> Items:
             yield Completion(
                 one.name, "property", constructor_text(one, held.name), insert=text, snippet=True, rank=BEST
             )
+
+
+def _made(held: DataType, written: Set[str]) -> Items:
+    """What chooses a constructor, and the constructors with something below them, that have no case yet."""
+    if held.name not in written and len(held.constructors) > 1:
+        yield Completion(
+            held.name, "property", "chooses a constructor", insert=f"{held.name}(h) = $0", snippet=True, rank=BEST
+        )
+    for one in held.constructors:
+        if one.arguments and one.name not in written:
+            below = ", ".join(f"${at}" for at in range(1, len(one.arguments) + 1))
+            text = f"{one.name}(h) = {below}" if len(one.arguments) == 1 else f"{one.name}(h) = ({below})"
+            detail = constructor_text(one, held.name)
+            yield Completion(one.name, "property", detail, insert=text, snippet=True, rank=BEST)

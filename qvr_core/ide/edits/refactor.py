@@ -226,11 +226,12 @@ ORDER = {
     "transformation": 3,
     "data type": 1,
     "encoder": 3,
+    "decoder": 3,
 }
 
 
 # Kinds that stand with blank lines around each.
-APART = ("program", "composition", "transformation", "family", "encoder")
+APART = ("program", "composition", "transformation", "family", "encoder", "decoder")
 
 
 def _noncentred(snapshot: Snapshot, placed: Placed[Any]) -> Iterator[Action]:

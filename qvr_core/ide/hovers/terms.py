@@ -8,7 +8,7 @@ from qvr_core.ide.descriptions import documentation
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.symbols import Symbol
 from qvr_core.ide.view import model_of
-from qvr_core.semantics.types.model.terms import constructor_text
+from qvr_core.semantics.types.model.terms import Decoder, Encoder, constructor_text
 
 if TYPE_CHECKING:
     from qvr_core.analysis import Snapshot
@@ -33,11 +33,22 @@ def data_type_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
 def encoder_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
     """An encoder with its type, and what its cases read."""
     held = model_of(snapshot).term_arrows.get(symbol.name)
-    if held is None:
+    if not isinstance(held, Encoder):
         return prose(f"encoder `{symbol.name}`, which has an error", documentation(snapshot, symbol))
     cases = len(held.cases)
     says = f"{cases} case{'' if cases == 1 else 's'}: a term is encoded from its leaves up."
     head = f"encoder {held.name} : {held.type} => {held.codomain.written}"
+    return prose(Code(head), documentation(snapshot, symbol), says)
+
+
+def decoder_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
+    """A decoder with its type, and how deep its terms are."""
+    held = model_of(snapshot).term_arrows.get(symbol.name)
+    if not isinstance(held, Decoder):
+        return prose(f"decoder `{symbol.name}`, which has an error", documentation(snapshot, symbol))
+    levels = "1 level" if held.depth == 1 else f"{held.depth} levels"
+    says = f"Terms of at most {levels}, made from their root down, with an exact density: a kernel makes each choice."
+    head = f"decoder {held.name} : {held.domain.written} -> {held.type} [depth={held.depth}]"
     return prose(Code(head), documentation(snapshot, symbol), says)
 
 

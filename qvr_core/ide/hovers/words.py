@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.ide.completion.typing import space_of
 from qvr_core.ide.descriptions import arrow_text, deduction_text, function_text, object_text
 from qvr_core.ide.hovers.bound import binding_text, data_told, in_words, made_of, program_of
-from qvr_core.ide.hovers.terms import data_type_text, encoder_text
+from qvr_core.ide.hovers.terms import data_type_text, decoder_text, encoder_text
 from qvr_core.ide.hovers.transformations import transformation_text
 from qvr_core.ide.keywords import KEYWORDS
 from qvr_core.ide.language_words import keyword_text
@@ -120,6 +120,8 @@ def _of_line(snapshot: Snapshot, keyword: Keyword, node: Any) -> Prose:
             return prose(*(data_type_text(snapshot, Symbol("data type", name)) for name in names[:1]))
         case "encoder":
             return prose(*(encoder_text(snapshot, Symbol("encoder", name)) for name in names[:1]))
+        case "decoder":
+            return prose(*(decoder_text(snapshot, Symbol("decoder", name)) for name in names[:1]))
         case "def" | "family":
             return prose(*(function_text(snapshot, Symbol("", name)) for name in names[:1]))
         case _:

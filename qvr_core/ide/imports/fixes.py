@@ -57,7 +57,8 @@ def declaration_of(name: str) -> re.Pattern[str]:
     """A line that declares a name."""
     several = rf"(?:\w+\s*,\s*)*{re.escape(name)}(?!\w)"
     return re.compile(
-        rf"^(?:object|morphism|let|define|program|def|family|transformation|encoder|data[ \t]+type)[ \t]+{several}",
+        r"^(?:object|morphism|let|define|program|def|family|transformation|encoder|decoder|data[ \t]+type)"
+        rf"[ \t]+{several}",
         re.MULTILINE,
     )
 
