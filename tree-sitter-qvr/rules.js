@@ -2,13 +2,13 @@
 /** Words that are never names. */
 const words = ["CholeskyFactor", "Correlation", "Covariance", "FinSet", "Ordered", "Real", "Seq", "Simplex", "_", "composition", "deduction", "define", "export", "let", "marginalize", "morphism", "object", "observe", "program", "return", "sample", "score"];
 /** Words that are keywords where their place makes them so. */
-const contextual = ["as", "atoms", "binders", "data", "def", "encoder", "factor", "family", "for", "from", "if", "import", "in", "lexicon", "param", "predict", "rule", "transformation", "type"];
+const contextual = ["as", "atoms", "binders", "data", "decoder", "def", "encoder", "factor", "family", "for", "from", "if", "import", "in", "lexicon", "param", "predict", "rule", "transformation", "type"];
 
 /** What a line may say. */
 const rules = {
   space_name: $ => choice("Real", "Simplex", "Ordered", "CholeskyFactor", "Covariance", "Correlation"),
   _free_names: $ => seq(reserved("free", $.name), repeat(seq(",", reserved("free", $.name))), optional(",")),
-  _statement: $ => choice($.object_decl, $.morphism_decl, $.let_decl, $.export_decl, $.program_header, $.composition_header, $.deduction_header, $.def_decl, $.def_header, $.family_header, $.transformation_header, $.data_type_decl, $.encoder_header, $.import_decl, $.import_from),
+  _statement: $ => choice($.object_decl, $.morphism_decl, $.let_decl, $.export_decl, $.program_header, $.composition_header, $.deduction_header, $.def_decl, $.def_header, $.family_header, $.transformation_header, $.data_type_decl, $.encoder_header, $.decoder_header, $.import_decl, $.import_from),
   object_decl: $ => seq("object", $.names, ":", $._space),
   morphism_decl: $ => seq("morphism", $.names, ":", $._domain, "->", $._codomain, repeat($.options), optional(seq($._init, repeat($.options)))),
   _init: $ => seq("~", $._expr),
@@ -25,6 +25,7 @@ const rules = {
   family_header: $ => seq("family", field("name", $.name), $.family_parameters, ":", $._space, optional($.trailing_colon)),
   transformation_header: $ => seq("transformation", field("name", $.name), ":", $.name, "=>", $.name, optional(seq("as", $.word)), optional($.trailing_colon)),
   encoder_header: $ => seq("encoder", field("name", $.name), ":", $._domain, "->", $._codomain, optional($.trailing_colon)),
+  decoder_header: $ => seq("decoder", field("name", $.name), ":", $._domain, "->", $._codomain, repeat($.options), optional($.trailing_colon)),
   data_type_decl: $ => seq(seq("data", "type"), field("name", $.name), "=", $.constructor, repeat(seq("|", $.constructor))),
   constructor: $ => seq($.name, optional($.constructor_args)),
   constructor_args: $ => seq("(", optional(seq($._objexpr, repeat(seq(",", $._objexpr)), optional(","))), ")"),

@@ -47,8 +47,8 @@
 (defconst qvr--openers
   '(
 ;; words: openers
-"def" "family" "transformation" "encoder" "import" "from" "data" "param" "predict" "atoms" "binders"
-"rule" "lexicon"
+"def" "family" "transformation" "encoder" "decoder" "import" "from" "data" "param" "predict" "atoms"
+"binders" "rule" "lexicon"
 ;; end
     )
   "Words that are keywords only where a line begins with them.")
@@ -102,7 +102,7 @@
     (,(regexp-opt qvr--types 'words) . font-lock-type-face)
     (,(regexp-opt qvr--families 'words) . font-lock-constant-face)
     (,(concat (regexp-opt qvr--functions 'words) "[ \t]*(") 1 font-lock-builtin-face)
-    ("^\\(?:let\\|define\\|program\\|def\\|family\\|composition\\|transformation\\|encoder\\|deduction\\)[ \t]+\\([A-Za-z_][A-Za-z0-9_]*\\)"
+    ("^\\(?:let\\|define\\|program\\|def\\|family\\|composition\\|transformation\\|encoder\\|decoder\\|deduction\\)[ \t]+\\([A-Za-z_][A-Za-z0-9_]*\\)"
      1 font-lock-function-name-face)
     ("^[ \t]+\\(?:let\\|sample\\|observe\\|predict\\|marginalize\\|score\\|data\\|param\\)[ \t]+\\([A-Za-z_][A-Za-z0-9_]*\\)"
      1 font-lock-variable-name-face))
@@ -114,7 +114,7 @@
   (let* ((above (save-excursion (if (zerop (forward-line -1)) (current-indentation) 0)))
          (opens (save-excursion
                   (and (zerop (forward-line -1))
-                       (looking-at-p "[ \t]*\\(?:program\\|composition\\|transformation\\|encoder\\|deduction\\|marginalize\\|lexicon\\|family\\)\\b"))))
+                       (looking-at-p "[ \t]*\\(?:program\\|composition\\|transformation\\|encoder\\|decoder\\|deduction\\|marginalize\\|lexicon\\|family\\)\\b"))))
          (deepest (if opens (+ above 4) above))
          (now (current-indentation)))
     (save-excursion

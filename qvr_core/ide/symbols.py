@@ -204,8 +204,8 @@ def symbol_of(snapshot: Snapshot, statement: Statement, placed: Placed[Any], occ
         case "operation" if isinstance(node := statement.header.unit.node, EncoderHeader | DecoderHeader):
             held = node.domain if isinstance(node, EncoderHeader) else node.codomain
             own = held.name.text if isinstance(held, ObjectRef) else ""
-            if name == own:
-                return Symbol("data type", name, statement.uid)  # what chooses a constructor
+            if isinstance(node, DecoderHeader) and name == own.rpartition(".")[2]:
+                return _of_file(snapshot, own) or Symbol("unknown", name)  # the line that chooses a constructor
             return Symbol("constructor", name, -1, own)
         case "operation":
             return Symbol("operation", name, statement.uid)

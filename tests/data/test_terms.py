@@ -20,7 +20,7 @@ from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables.reading import read_columns
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import prepare
-from qvr_core.semantics.terms.written import DEEPEST, MOST_NODES, TermProblem, term_table
+from qvr_core.semantics.terms.written import DEEPEST, MOST_NODES, TermProblem, term_table, term_text
 from qvr_core.semantics.types.spaces import Finite, Real, Terms
 from tests.runs.jobs import make_job
 
@@ -187,3 +187,88 @@ def test_synthetic_terms_and_sources_without_cells(tmp_path: Path) -> None:
     (tmp_path / "d.json").write_text("{}")
     with pytest.raises(Refused, match="`f` is a term a row, and those are read from csv, ndjson, parquet and npz"):
         prepare(make_job(tmp_path, FILE, data="json:d.json"), analyse(FILE))
+
+
+@pytest.mark.parametrize("term", ["truth", '(and (atom "p") (box (0.1 -1e-300) (not (atom 1))))', "(not (not truth))"])
+def test_a_table_written_as_text_is_the_same_term(term: str) -> None:
+    table = term_table(term, SPACE)
+    text = term_text([*table, (-1,) * 5], SPACE)
+    assert term_table(text, SPACE) == table
+    assert term_text(term_table(text, SPACE), SPACE) == text
+
+
+def test_labels_that_are_no_words_are_quoted() -> None:
+    space = Terms("T", (("of", (Finite(2, "L", ("a b", 'c"d')),)),))
+    for label in ("a b", 'c"d'):
+        table = term_table(["of", label], space)
+        assert term_table(term_text(table, space), space) == table
+
+
+MADE = """\
+object Name : {p, q, r}
+object Code : Real 4
+data type Formula = atom(Name) | not(Formula) | and(Formula, Formula)
+morphism prior : One -> Code [role=kernel] ~ Normal(0.0, 1.0)
+morphism choose : Code -> FinSet 3 [role=kernel, hidden_dim=4] ~ Categorical
+morphism letter : Code -> Name [role=kernel, hidden_dim=4] ~ Categorical
+morphism left, right : Code -> Code [role=linear]
+morphism name : Name -> Code [role=embed]
+morphism look : Code -> Code [role=kernel, hidden_dim=4] ~ Normal
+decoder unmeaning : Code -> Formula [depth=3]
+    Formula(h) = choose(h)
+    atom(h) = letter(h)
+    not(h) = left(h)
+    and(h) = (left(h), right(h))
+encoder meaning : Formula -> Code
+    atom(n) = name(n)
+    not(a) = left(a)
+    and(a, b) = a - b
+program vae(unit) : One -> Formula
+    sample code <- prior(unit)
+    observe formula <- unmeaning(code)
+    return formula
+program looking : One -> Formula [guide=vae]
+    let seen = meaning(formula)
+    sample code <- look(seen)
+export vae
+"""
+
+
+def test_a_fit_of_what_draws_terms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Terms are observed, read by a guide, drawn anew and written as text; deeper ones are refused."""
+    monkeypatch.chdir(tmp_path)
+    Path("m.qvr").write_text(MADE)
+    rows = ["(atom p)", "(not (atom q))", "(and (atom q) (not (atom p)))", "(atom r)"]
+    Path("d.csv").write_text("unit,formula\n" + "".join(f"0,{row}\n" for row in rows * 4))
+    Path("deep.csv").write_text("unit,formula\n0,(atom p)\n0,(not (not (not (atom p))))\n")
+    run = CliRunner()
+    deep = run.invoke(app, ["check", "m.qvr", "--data", "csv:deep.csv"])
+    assert deep.exit_code == 1
+    said = "row 2: the term is deeper than 3 levels, the most that its decoder makes"
+    assert said in " ".join(deep.output.split())
+    done = run.invoke(app, ["run", "svi", "m.qvr", "--data", "csv:d.csv", "--steps", "3", "--batch-size", "4"])
+    assert done.exit_code == 0, done.output
+    new = ["sample", "last", "--draws", "6"]
+    drawn = run.invoke(app, [*new, "--json"])
+    found = {row["name"]: row for row in json.loads(drawn.stdout)}
+    space = analyse(MADE).model.term_arrows["unmeaning"].codomain.space
+    assert isinstance(space, Terms)
+    for at in (0, 1):
+        assert term_table(found[f"formula[{at}]"]["term"], space)
+        assert 1 / 6 <= found[f"formula[{at}]"]["share"] <= 1
+    for name in ("out.csv", "out.npz", "out.nc"):
+        assert run.invoke(app, [*new, "-o", name]).exit_code == 0
+    assert "name,mean,sd,q05,median,q95,term,share" in Path("out.csv").read_text()
+    texts = np.load("out.npz")["formula"]
+    assert texts.shape == (6, 16)
+    assert all(term_table(str(text), space) for text in texts.flatten())
+    shown = run.invoke(app, [*new])
+    assert "commonest term" in shown.output and "formula[1]" in shown.output
+
+
+def test_synthetic_terms_are_as_deep_as_their_decoder_makes_them(tmp_path: Path) -> None:
+    job = make_job(tmp_path, MADE, data="synthetic", rows=40, program="vae")
+    train = prepare(job, analyse(MADE)).train
+    _, observed = train.batch(torch.arange(40))
+    assert observed["formula"].shape[1] > 1
+    assert observed["formula"][:, :, 1].max() < 3

@@ -297,3 +297,37 @@ def test_an_encoder_is_a_frame_of_its_cases() -> None:
         made = {source for source, target in found if target == "meaning_2"}
         assert made == {"letter", "start", "value_2"}
         assert [wire.mismatch for _, _, wire in wires(graph) if wire.mismatch] == []
+
+
+DECODED = """\
+object Name : {p, q}
+object Code : Real 4
+data type Formula = atom(Name) | truth | and(Formula, Formula)
+morphism choose : Code -> {atom, truth, and} [role=kernel] ~ Categorical
+morphism letter : Code -> Name [role=kernel] ~ Categorical
+morphism left, right : Code -> Code [role=linear]
+decoder unmeaning : Code -> Formula [depth=3]
+    Formula(h) = choose(h)
+    atom(h) = letter(h)
+    and(h) = (tanh(left(h)), right(h))
+program p(code) : Code -> Formula
+    observe f <- unmeaning(code)
+    return f
+"""
+
+
+def test_a_decoder_is_a_frame_of_its_choice_and_its_cases() -> None:
+    for name in ("p", "unmeaning"):
+        graph = build(standalone(DECODED), name)
+        inside = {node.label for node in nodes(graph) if node.box is not None}
+        assert inside == {
+            "unmeaning", "Formula(h)", "choose", "atom(h)", "letter", "truth", "and(h)", "left", "tanh(left(h))",
+            "right",
+        }  # fmt: skip
+        assert {box.label for box in sheet(graph).boxes} == {"unmeaning: a case a constructor"}
+        found = value_wires(graph)
+        assert {("Formula", "choose"), ("atom", "letter"), ("and", "left"), ("and", "right")} <= found
+        assert {source for source, target in found if target == "unmeaning_2"} == {"letter", "value", "right"}
+        chosen = {target for source, target, wire in wires(graph) if source == "choose" and wire.kind == "index"}
+        assert chosen == {"atom", "truth", "and"}
+        assert [wire.mismatch for _, _, wire in wires(graph) if wire.mismatch] == []

@@ -23,6 +23,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
         "gru_lm",
         "convolutional_classifier",
         "formula_truth",
+        "term_autoencoder",
         "encoder_guide",
         "deep_markov",
         "rlstm_lm",

@@ -1,4 +1,4 @@
-"""What an editor is told of data types and encoders."""
+"""What an editor is told of data types, encoders and decoders."""
 
 from __future__ import annotations
 
@@ -118,3 +118,72 @@ def test_an_encoder_is_offered_and_followed_as_an_arrow() -> None:
     assert answer is not None
     # the letters alone: nothing else of the encoder is learned
     assert "12 parameters" in markdown(answer.content)
+
+
+DECODER = """\
+object Name : FinSet 3
+data type Formula = atom(Name) | truth | not(Formula) | and(Formula, Formula)
+object Code : Real 4
+morphism choose : Code -> FinSet 4 [role=kernel] ~ Categorical
+morphism letter : Code -> Name [role=kernel] ~ Categorical
+morphism left : Code -> Code [role=linear]
+# What a formula may be.
+decoder unmeaning : Code -> Formula [depth=8]
+    Formula(h) = choose(h)
+    atom(h) = letter(h)
+    not(s) = -s
+    and(h) = (left(h), h)
+program p(z) : Code -> Formula
+    observe f <- unmeaning(z)
+    return f
+"""
+
+
+def decoding(mark: str) -> str:
+    return DECODER.replace(mark.replace("$0", ""), mark, 1)
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("dec$0oder", "Makes a term from numbers, from its root down"),
+        ("unmean$0ing :", "decoder unmeaning : Code -> Formula [depth=8]"),
+        ("unmean$0ing :", "What a formula may be."),
+        ("<- unmean$0ing", "Terms of at most 8 levels"),
+        ("    Form$0ula(h)", "    | and(Formula, Formula)"),
+        ("    a$0nd(h", "A constructor of `Formula`."),
+        ("[de$0pth", "how many levels a term has at most"),
+    ],
+)
+def test_hover_of_decoders(mark: str, words: str) -> None:
+    answer = hover(*at(decoding(mark)))
+    assert answer is not None
+    assert words in markdown(answer.content)
+
+
+def test_decoders_are_gone_to_found_and_renamed() -> None:
+    used = at(decoding("<- unmean$0ing"))
+    (place,) = definition(*used)
+    assert (place.start.line, place.start.column) == (7, 8)
+    used = at(decoding("    Form$0ula(h)"))
+    (place,) = definition(*used)
+    assert place.start.line == 1
+    edits = rename(*at(decoding("data type Form$0ula")), "Prop")
+    assert isinstance(edits, tuple)
+    assert applied(DECODER, edits) == DECODER.replace("Formula", "Prop")
+    found = {one.name: one for one in outline(at(DECODER + "$0")[0])}
+    assert found["unmeaning"].kind == "decoder"
+
+
+def test_completion_in_decoders() -> None:
+    cut = DECODER.replace("    Formula(h) = choose(h)\n", "").replace("    and(h) = (left(h), h)", "    $0")
+    assert {item.label: item.insert for item in complete(*at(cut))} == {
+        "Formula": "Formula(h) = $0",
+        "and": "and(h) = ($1, $2)",
+    }
+    offered = {item.label for item in complete(*at(DECODER.replace("= letter(h)", "= $0")))}
+    assert {"letter", "left", "h"} <= offered
+    assert [item.label for item in complete(*at(DECODER.replace("Code -> Formula [", "Code -> $0 [")))] == ["Formula"]
+    offered = {item.label for item in complete(*at(DECODER.replace("[depth=8]", "[$0]")))}
+    assert offered == {"depth"}
+    assert "unmeaning" in {item.label for item in complete(*at(DECODER.replace("<- unmeaning(z)", "<- $0")))}

@@ -90,6 +90,10 @@ data type Formula = atom(Item) | truth | not(Formula)
 encoder meaning : Formula -> Real 3  # from the leaves up
     truth = zeros(3)
     not(a) = -a
+decoder unmeaning : Real 3 -> Formula [depth=4]  # from the root down
+    Formula(h) = choose(h)
+    atom(h) = item(tanh(h))
+    and(h) = (left(h), 0.5 * h)
 """
 
 DEDUCTION = """\

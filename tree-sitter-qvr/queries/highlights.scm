@@ -8,7 +8,7 @@
 (float) @number.float
 
 [
-  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family" "transformation" "type" "encoder"
+  "object" "morphism" "let" "define" "export" "program" "composition" "deduction" "def" "family" "transformation" "type" "encoder" "decoder"
   "sample" "observe" "predict" "marginalize" "score" "data" "param" "factor" "in"
   "atoms" "binders" "rule" "lexicon"
 ] @keyword
@@ -45,6 +45,7 @@
 (data_type_decl name: (name) @type.definition)
 (constructor . (name) @constructor)
 (encoder_header name: (name) @function)
+(decoder_header name: (name) @function)
 (deduction_header name: (name) @type.definition)
 (composition_rule name: (name) @function)
 (rule_item name: (name) @function)

@@ -9,6 +9,7 @@
 (deduction_header name: (name) @name) @definition.class
 (transformation_header name: (name) @name) @definition.function
 (encoder_header name: (name) @name) @definition.function
+(decoder_header name: (name) @name) @definition.function
 (data_type_decl name: (name) @name) @definition.class
 (draw (name) @name) @reference.call
 (arrow_call . (name) @name) @reference.call

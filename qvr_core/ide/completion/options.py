@@ -18,6 +18,7 @@ from qvr_core.ide.names import VALUE_OPTIONS
 from qvr_core.ide.prose import prose
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.options import (
+    DECODER_KEYS,
     DEDUCTION_KEYS,
     FLAGS,
     MEANINGS,
@@ -71,6 +72,8 @@ def options_offered(snapshot: Snapshot, place: Context, bracket: Bracket) -> Ite
             yield option_offered(key, f"{key}=[$0]" if listed else f"{key}=", MEANINGS[key], snippet=listed)
     elif place.keyword == "deduction":
         yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in DEDUCTION_KEYS if key not in given)
+    elif place.keyword == "decoder":
+        yield from (option_offered(key, f"{key}=", MEANINGS[key]) for key in DECODER_KEYS if key not in given)
 
 
 def in_attribute(place: Context) -> bool:

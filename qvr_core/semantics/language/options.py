@@ -39,7 +39,7 @@ MEANINGS: Mapping[str, str] = {
     "high": "The upper bound of the space.",
     "semiring": "`LogProb`, `Viterbi`, `Boolean` or `Counting`.",
     "start": "The atom that a whole sentence must have.",
-    "depth": "The deepest category that is built.",
+    "depth": "Of a decoder how many levels a term has at most, of a deduction the deepest category that is built.",
     "tolerance": "Changes below this count as the fixed point.",
     "max_iterations": "After so many rounds the chart stops.",
     "learnable": "Gives the rule or entry a learned log-weight.",
@@ -119,6 +119,7 @@ SEMIRINGS: Mapping[str, str] = {
     "Counting": "the number of derivations",
 }
 DEDUCTION_KEYS = ("semiring", "start", "depth", "tolerance", "max_iterations")
+DECODER_KEYS = ("depth",)
 MEANINGS_OF_RULES: Mapping[str, str] = {
     "init": "Where the learned log-weight starts.",
     "weight": "The log-weight of the rule or entry.",

@@ -10,6 +10,7 @@ from qvr_core.semantics.file.references import unit_references
 from qvr_core.syntax.tree.arithmetic import ArithCall, Comprehension, Field, MethodCall, Variable
 from qvr_core.syntax.tree.arrows import ArrowCall, ArrowRef, PostfixExpr
 from qvr_core.syntax.tree.declarations import (
+    CompositionRule,
     DataTypeDecl,
     DecoderHeader,
     DeductionHeader,
@@ -63,6 +64,7 @@ class Renaming:
         self.names = names
         self.prefixes = prefixes
         self._units: dict[int, tuple[Unit[Any], Unit[Any]]] = {}
+        self._choices: dict[int, tuple[Unit[Any], Unit[Any]]] = {}
 
     def unit(self, unit: Unit[Any], *, header: bool = False) -> Unit[Any]:
         """The unit with its names replaced; the same object where none is.  A `header` declares names as well."""
@@ -91,9 +93,25 @@ class Renaming:
     def _placed(self, placed: Placed[Any], header: bool = True) -> Placed[Any]:
         unit = self.unit(placed.unit, header=header)
         children = tuple(self._placed(child, False) for child in placed.children)
+        if children and isinstance(placed.unit.node, DecoderHeader):
+            children = tuple(self._choice(child, placed.unit.node) for child in children)
         if unit is placed.unit and all(new is old for new, old in zip(children, placed.children, strict=True)):
             return placed
         return replace(placed, unit=unit, children=children)
+
+    def _choice(self, placed: Placed[Any], header: DecoderHeader) -> Placed[Any]:
+        """A line of a decoder: the one that is named like its type, and chooses a constructor, goes by the new name."""
+        unit, type_ = placed.unit, header.codomain
+        if not isinstance(unit.node, CompositionRule) or not isinstance(type_, ObjectRef):
+            return placed
+        new = self._name(unit.node.name)
+        if unit.node.name.text != type_.name.text or new is unit.node.name:
+            return placed
+        known = self._choices.get(id(unit))
+        if known is None or known[0] is not unit:
+            made = replace(unit, node=replace(unit.node, name=new))
+            known = self._choices[id(unit)] = (unit, made)
+        return replace(placed, unit=known[1])
 
     # ---------------------------------------------------------------- nodes
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import flattened
 from qvr_core.semantics.arrows.objects import check_object_expr, written
+from qvr_core.semantics.language.options import DECODER_KEYS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN, Scope, declarations, respelt, show
@@ -23,12 +24,9 @@ from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, ParenArith, TupleArith
 from qvr_core.syntax.tree.declarations import CompositionRule, DecoderHeader
 from qvr_core.syntax.tree.names import Name, Span
-from qvr_core.syntax.tree.objects import ObjectExpr
+from qvr_core.syntax.tree.objects import ObjectExpr, ObjectRef, ParenObject
 from qvr_core.syntax.tree.options import Number
 from qvr_core.syntax.tree.units import Placed, Statement
-
-KEYS = ("depth",)
-"""The options of a decoder."""
 
 
 def check_decoder(statement: Statement, scope: Scope) -> Decoder | None:
@@ -42,7 +40,7 @@ def check_decoder(statement: Statement, scope: Scope) -> Decoder | None:
     depth = _depth(header, scope)
     if held is None:
         return None
-    reading = _Reading(held, state, scope)
+    reading = _Reading(held, _type_name(header.codomain), state, scope)
     for child in statement.header.children:
         scope.unit = child.uid
         reading.read(child)
@@ -68,6 +66,13 @@ def check_decoder(statement: Statement, scope: Scope) -> Decoder | None:
     )
 
 
+def _type_name(expr: ObjectExpr) -> str:
+    """What the header calls the type, without the prefix of an import."""
+    while isinstance(expr, ParenObject):
+        expr = expr.inner
+    return expr.name.text.rpartition(".")[2] if isinstance(expr, ObjectRef) else ""
+
+
 def _state(expr: ObjectExpr, scope: Scope) -> Named:
     """What a term is made from: real numbers."""
     named = check_object_expr(expr, scope)
@@ -85,7 +90,7 @@ def _depth(header: DecoderHeader, scope: Scope) -> int:
     for option in options:
         value = option.value
         if option.key.text != "depth":
-            near = closest(option.key.text, KEYS)
+            near = closest(option.key.text, DECODER_KEYS)
             message = f"decoders have no option `{option.key.text}`; " + (f"did you mean `{near}`?" if near else "")
             message += "" if near else "they have `depth`, how many levels a term has at most"
             scope.report(DECODER_CASE, message, option.key.span, fixes=respelt(option.key, near, scope))
@@ -106,9 +111,13 @@ def _depth(header: DecoderHeader, scope: Scope) -> int:
 
 
 def _unchosen(header: DecoderHeader, held: DataType, scope: Scope) -> None:
-    count = len(held.constructors)
+    count, own = len(held.constructors), _type_name(header.codomain)
+    if held.constructor(own) is not None:
+        message = f"`{own}` has a constructor of that name, so no line can say which one is chosen: rename it"
+        scope.report(DECODER_CASE, message, header.codomain.span, (declared(held.name),))
+        return
     message = (
-        f"`{header.name.text}` does not say how a constructor is chosen: `{held.name}(h) = choose(h)` does, with a "
+        f"`{header.name.text}` does not say how a constructor is chosen: `{own}(h) = choose(h)` does, with a "
         f"kernel `choose : {written(header.domain)} -> FinSet {count}`"
     )
     scope.report(DECODER_CASE, message, header.name.span, (declared(held.name),))
@@ -117,8 +126,8 @@ def _unchosen(header: DecoderHeader, held: DataType, scope: Scope) -> None:
 class _Reading:
     """What the lines read so far say."""
 
-    def __init__(self, held: DataType, state: Named, scope: Scope) -> None:
-        self.held, self.state, self.scope = held, state, scope
+    def __init__(self, held: DataType, own: str, state: Named, scope: Scope) -> None:
+        self.held, self.own, self.state, self.scope = held, own, state, scope
         self.constructors = Constructors(held, DECODER_CASE, scope)
         self.found: dict[str, DecoderCase] = {}
         self.seen: dict[str, Origin] = {}
@@ -134,7 +143,7 @@ class _Reading:
             self.damaged = True
             return
         name = case.name.text
-        if name == self.held.name and name not in self.constructors.known:
+        if name.rpartition(".")[2] == self.own and name not in self.constructors.known:
             if self._stands_twice(case.name, self.chosen):
                 return
             self.chosen = scope.origin(case.name.span)

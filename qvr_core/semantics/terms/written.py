@@ -288,7 +288,7 @@ def _expression(text: str) -> object:
                 raise TermProblem("a `)` closes nothing", "Leave it out, or open it")
             opened.pop()
         else:
-            opened[-1].append(word if quoted is None else quoted)
+            opened[-1].append(word if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
     if len(opened) > 1:
         missing = len(opened) - 1
         raise TermProblem(f"{missing} `)` {'is' if missing == 1 else 'are'} missing at the end", "Close what is open")
@@ -325,4 +325,7 @@ def term_text(table: Sequence[Sequence[int]], space: Terms) -> str:
 
 def _quoted(label: str) -> str:
     """A label as a word of an s-expression."""
-    return label if re.fullmatch(r'[^\s()"]+', label) else json.dumps(label, ensure_ascii=False)
+    if re.fullmatch(r'[^\s()"]+', label):
+        return label
+    escaped = label.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -174,7 +174,7 @@ def test_draws_come_as_often_as_the_density_says() -> None:
     drawn = grow.rsample(state.expand(count, 3))
     seen = Counter(term_text(table, space) for table in drawn.tolist())
     terms = all_terms(2)
-    chances = grow.log_prob(state.expand(len(terms), 3), terms).exp()
+    chances = grow.log_prob(state.expand(len(terms), 3), terms).detach().exp()
     texts = [term_text(table, space) for table in tables(terms, space).tolist()]
     assert not seen.keys() - set(texts)
     chi = sum((seen[text] - count * float(p)) ** 2 / (count * float(p)) for text, p in zip(texts, chances, strict=True))

@@ -7,6 +7,7 @@
 (family_header "family" @context name: (name) @name) @item
 (transformation_header "transformation" @context name: (name) @name) @item
 (encoder_header "encoder" @context name: (name) @name) @item
+(decoder_header "decoder" @context name: (name) @name) @item
 (data_type_decl "data" @context "type" @context name: (name) @name) @item
 (composition_header "composition" @context name: (name) @name) @item
 (deduction_header "deduction" @context name: (name) @name) @item
