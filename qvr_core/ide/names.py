@@ -176,15 +176,6 @@ def _node(node: Any) -> Found:
             yield from (at(side, "composition") for side in (source, target))
             if kind is not None:
                 yield at(kind, "word", "transformation")
-        case EncoderHeader(name=name, domain=domain, codomain=codomain):
-            yield at(name, "declare")
-            yield from _object(domain)
-            yield from _object(codomain)
-        case DecoderHeader(name=name, domain=domain, codomain=codomain, options=options):
-            yield at(name, "declare")
-            yield from _object(domain)
-            yield from _object(codomain)
-            yield from _options(options)
         case DataTypeDecl(name=name, constructors=constructors):
             yield at(name, "declare")
             for one in constructors:
@@ -193,11 +184,12 @@ def _node(node: Any) -> Found:
                     yield from _object(argument)
         case ImportDecl():
             yield from import_names(node)
-        case DeductionHeader(name=name, domain=domain, codomain=codomain, options=options):
-            yield at(name, "declare")
-            yield from _object(domain)
-            yield from _object(codomain)
-            yield from _options(options)
+        case EncoderHeader() | DecoderHeader() | DeductionHeader():
+            yield at(node.name, "declare")
+            yield from _object(node.domain)
+            yield from _object(node.codomain)
+            if not isinstance(node, EncoderHeader):
+                yield from _options(node.options)
         case _:
             yield from _item(node)
 
