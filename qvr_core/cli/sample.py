@@ -287,7 +287,7 @@ def _terms(drawn: Drawn) -> bool:
     from rich.text import Text
 
     from qvr_core.cli.output.drawn_terms import commonest
-    from qvr_core.cli.run_display import console
+    from qvr_core.cli.output.run_display import console
     from qvr_core.syntax.printable import printable
 
     table, found = Table("name", "commonest term", "share"), commonest(drawn)

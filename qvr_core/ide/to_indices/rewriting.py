@@ -101,7 +101,7 @@ def _proposed(snapshot: Snapshot) -> tuple[list[Rewriting], list[Left]]:
     }
     others = frozenset(labels | snapshot.owners.keys())
     by_element = frozenset(
-        {*BUILTINS, *model.arrows, *model.lets, *model.programs, *model.encoders, *_by_element(snapshot)}
+        {*BUILTINS, *model.arrows, *model.lets, *model.programs, *model.term_arrows, *_by_element(snapshot)}
     )
     for statement in snapshot.statements:
         header: Any = statement.header.unit.node
