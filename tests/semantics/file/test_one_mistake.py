@@ -35,7 +35,7 @@ MISTAKES = [
     ("seq2seq", "-> HeadOut [role=kernel, replicate=4", "-> HeadOut [role=kernel, replicate=four", "invalid-option"),
     ("seq2seq", "Latent -> FFHidden [role=kernel", "Latent -> FFHidden [role=observed", "role-mismatch"),
     ("state_space", "program state_space(x)", "program state_spacex)", "unmatched-bracket"),
-    ("topic_model", "words_of[z]", "words_ofz]", "unmatched-bracket"),
+    ("topic_model", "words_of[z[i]]", "words_ofz[i]]", "unmatched-bracket"),
 ]  # fmt: skip
 
 
