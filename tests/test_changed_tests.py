@@ -23,7 +23,11 @@ from scripts.import_graph import ROOT, looked_through
             ("syntax/test_formatter", "ide/test_hover"),
         ),
         # a command, imported by its name
-        ("qvr_core/cli/sample.py", ("cli/test_sample_new_rows", "docs/test_readme"), ("runtime/families", "semantics/types")),
+        (
+            "qvr_core/cli/sample.py",
+            ("cli/test_sample_new_rows", "docs/test_readme"),
+            ("runtime/families", "semantics/types"),
+        ),
         # what tests share
         ("tests/ide/cases.py", ("ide/test_navigation",), ("runs", "runtime/families")),
         # a page, named by a test; a table beside the module that reads it

@@ -207,3 +207,25 @@ def test_terms_are_latents_too() -> None:
     states = torch.randn(2, 5)
     given = latent.log_joint(states, {"t": terms})
     torch.testing.assert_close(given, loaded().grammar.log_joint(torch.tanh(states), {"t": terms}))
+
+
+def test_each_node_stands_below_one_other() -> None:
+    """A node that two others share, or that none names, would be made from no state or from two."""
+    model = loaded().grammar
+    table = tables(["(and truth truth)"], model.codomain.space)
+    assert model.log_joint(torch.zeros(1, 5), {"t": table}).isfinite().all()
+    table[0, 0, 3] = table[0, 0, 2]
+    with pytest.raises(InputProblem, match="numbers that are no such tables"):
+        model.log_joint(torch.zeros(1, 5), {"t": table})
+
+
+def test_a_type_of_one_constructor_has_no_choice() -> None:
+    text = SMALL[: SMALL.index("data type")] + (
+        "data type Pair = pair(Name, Name)\n"
+        "morphism letter : Code -> Name [role=kernel] ~ Categorical\n"
+        "decoder two : Code -> Pair [depth=1]\n"
+        "    pair(h) = (letter(h), letter(-h))\n"
+    )
+    two, _ = in_double(loaded(text.format(depth=1)).part("two"))
+    terms = [["pair", a, b] for a in "pq" for b in "pq"]
+    assert abs(float(two.log_prob(torch.ones(4, 3, dtype=torch.float64), terms).detach().exp().sum()) - 1.0) < 1e-12
