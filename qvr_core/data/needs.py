@@ -19,7 +19,6 @@ from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import DataName, Program
 from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
-    Ascription,
     MarginalizeModel,
     ObserveModel,
     PredictModel,
@@ -266,7 +265,7 @@ def _groups(
 
 def _looked_up(draw: FamilyDraw, site: Site) -> tuple[str, int | None]:
     """The plate of the arguments that are looked up for each row."""
-    own = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
+    own = getattr(named.space, "nominal", None) if (named := site.element or site.plate) is not None else None
     types = [value.type for _, value in draw.args if value.type.sizes]
     if not types:
         return "data", None
@@ -282,7 +281,7 @@ def observed_sites(steps: tuple[StepModel, ...]) -> Iterator[Site]:
 def _latent_plates(steps: tuple[StepModel, ...]) -> frozenset[str]:
     """The index sets that a latent runs over."""
     sites = (step.site for step in steps if isinstance(step, SampleModel))
-    return frozenset(site.ascribed.written for site in sites if site.ascription is Ascription.PLATE and site.ascribed)
+    return frozenset(plate.written for site in sites if (plate := site.elementwise) is not None)
 
 
 def reads_both_ways(program: Program, model: Model) -> bool:
@@ -349,12 +348,11 @@ def _observed(site: Site, latent: frozenset[str]) -> Need:
     support = facts_of_draw(site.draw).support
     plate: tuple[str, int] | None = None
     size: int | None = None
-    if site.ascribed is not None and isinstance(site.ascribed.space, Finite):
-        count = _number(site.ascribed.space.size)
-        if site.ascription is Ascription.VALUE_SET:
-            size = count
-        elif count is not None:
-            plate = (site.ascribed.written, count)
+    if site.element is not None and isinstance(site.element.space, Finite):
+        size = _number(site.element.space.size)
+    over = site.plate if site.each_row else site.elementwise
+    if over is not None and isinstance(over.space, Finite) and (count := _number(over.space.size)) is not None:
+        plate = (over.written, count)
     if support.size is not None:
         size = support.size
     kind = support.kind if support.kind in ("finite", "count") else "real"
@@ -395,16 +393,17 @@ def _excluded(site: Site) -> tuple[float, ...]:
 
 def _open_axes(site: Site) -> tuple[Axis, ...] | None:
     """The sets that an observed plate runs over, where the size of one comes with the data or cells may be missing."""
-    if site.ascription is not Ascription.PLATE or site.ascribed is None or site.via is not None or site.at is not None:
+    if site.elementwise is None or site.via is not None or site.at is not None:
         return None
-    axes = tuple(_axis(one) for one in _factors(site.ascribed.space) if isinstance(one, Finite))
+    axes = tuple(_axis(one) for one in _factors(site.elementwise.space) if isinstance(one, Finite))
     may_lack = site.missing is not None or site.lengths is not None
     return axes if may_lack or any(axis.size is None for axis in axes) else None
 
 
 def _labels(steps: tuple[StepModel, ...]) -> dict[str, tuple[str, ...]]:
     """The labels of every enumeration that a latent runs over, by its name."""
-    spaces = (step.site.ascribed.space for step in steps if isinstance(step, SampleModel) and step.site.ascribed)
+    named = (step.site.element or step.site.plate for step in steps if isinstance(step, SampleModel))
+    spaces = (one.space for one in named if one is not None)
     return {
         space.nominal: space.labels for space in spaces if isinstance(space, Finite) and space.nominal and space.labels
     }

@@ -28,7 +28,7 @@ def sets_used(program: Program, model: Model) -> set[str]:
             spaces.append(kind.space)
     for step in all_steps(program.steps):
         site = getattr(step, "site", None)
-        named = [] if site is None else [site.ascribed, site.iid_over, site.over, *(one for _, one in site.bound)]
+        named = [] if site is None else [site.plate, site.element, site.over, *(one for _, one in site.bound)]
         if isinstance(step, MarginalizeModel):
             named += [step.over, step.rows]
         spaces += [one.space for one in named if one is not None]

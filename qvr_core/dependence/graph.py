@@ -26,7 +26,6 @@ from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
-    Ascription,
     IndexedValue,
     LetModel,
     MarginalizeModel,
@@ -224,8 +223,7 @@ def plates(site: Site) -> tuple[str, ...]:
     """The sets that a site runs over."""
     if site.indices:
         return _sets(index.space for index in site.indices)
-    plate = site.ascribed if site.ascription in (Ascription.PLATE, Ascription.ROW_DRAWS) else None
-    return tuple(each.written for each in (plate, site.iid_over) if each is not None)
+    return () if site.plate is None else (site.plate.written,)
 
 
 def _sets(spaces: Iterable[Space]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from qvr_core.diagrams.drawing import Drawing
 from qvr_core.diagrams.graph import Box
 from qvr_core.diagrams.labels import columns
 from qvr_core.semantics.types.diagnostics import Origin
-from qvr_core.semantics.types.model.steps import Ascription, IndexedValue, Site
+from qvr_core.semantics.types.model.steps import IndexedValue, Site
 from qvr_core.semantics.types.spaces import Finite, Space, factors_of
 
 
@@ -84,11 +84,7 @@ def of_site(site: Site) -> list[Plate]:
     """The sets that a site runs over."""
     if site.indices:
         return of_indices(site)
-    if site.iid_over is not None and site.ascription is not Ascription.PLATE:
-        return list(of_space(site.iid_over.space))
-    if site.ascription in (Ascription.PLATE, Ascription.ROW_DRAWS) and site.ascribed is not None:
-        return list(of_space(site.ascribed.space))
-    return []
+    return [] if site.plate is None else list(of_space(site.plate.space))
 
 
 def of_indices(step: Site | IndexedValue) -> list[Plate]:

@@ -260,7 +260,7 @@ def site_node(scope: Scope, site: Site, role: str, detail: str) -> str:
 def site_space(site: Site) -> Named:
     if len(site.bound) == 1:
         return site.bound[0][1]
-    return site.ascribed or unknown()
+    return site.element or site.plate or unknown()
 
 
 def unknown() -> Named:

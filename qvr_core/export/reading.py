@@ -42,7 +42,6 @@ from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
-    Ascription,
     LetModel,
     MarginalizeModel,
     ObserveModel,
@@ -286,8 +285,7 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     if latent and truncated_name(site.draw.family) is not None and not all(isinstance(end, Constant) for end in ends):
         raise no("a draw between bounds that are computed")
     if truncated_name(site.draw.family) is not None and (ordered is not None or not is_flat(site.draw)):
-        by_value = site.ascribed is not None and site.ascription in (Ascription.VALUE, Ascription.VALUE_SET)
-        what = f"a draw truncated by `: {site.ascribed.written}`" if by_value and site.ascribed else "truncation"
+        what = "truncation" if site.element is None else f"a draw truncated by `: {site.element.written}`"
         beside = {"in order": ordered is not None, "that is predicted": predicted}
         beside |= {"with lengths": site.lengths is not None, "with missing cells": site.missing is not None}
         more = next((words for words, there in beside.items() if there), None)
@@ -298,7 +296,7 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
     for option in ("via", "at"):
         if getattr(site, option) is not None:
             raise no(f"the option `{option}`", "write the index instead: `y[i : Row] <- Normal(mu[group[i]], s)`")
-    if site.ascription not in (Ascription.NONE, Ascription.PLATE, Ascription.VALUE, Ascription.VALUE_SET):
+    if site.each_row:
         raise no("draws in each row")
     for option, expr in (("mask", site.mask), ("weight", site.weight), ("lengths", site.lengths)):
         if expr is not None and expr.type.indexed and entry_axes(site):

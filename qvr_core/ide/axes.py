@@ -10,7 +10,6 @@ from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
-    Ascription,
     IndexedValue,
     LetModel,
     MarginalizeModel,
@@ -39,7 +38,6 @@ from qvr_core.semantics.types.walk import all_steps
 Axes = tuple[str | None, ...]
 Known = tuple[Axes, str, str | None]
 """Axes, type as text, and the set that the elements are of."""
-PLATES = (Ascription.PLATE, Ascription.ROW_DRAWS)
 
 
 def type_text(kind: ValueType) -> str:
@@ -53,7 +51,7 @@ def type_text(kind: ValueType) -> str:
 
 def plate_of(site: Site) -> Named | None:
     """The axes in front of the draws of a site."""
-    return site.iid_over or (site.ascribed if site.ascription in PLATES else None)
+    return site.plate
 
 
 def site_type(site: Site, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import Ascription, Site
+from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Product, Real, Space
 from qvr_core.syntax.immutable import immutable
 
@@ -21,9 +21,7 @@ class Axis:
 
 def plate_dims(site: Site) -> tuple[Dim, ...]:
     """The sizes of the plate of a site, outermost first."""
-    if site.ascription is Ascription.PLATE and site.ascribed is not None:
-        return _finite(site.ascribed.space)
-    return () if site.iid_over is None else _finite(site.iid_over.space)
+    return () if site.plate is None or site.each_row else _finite(site.plate.space)
 
 
 def event_dims(site: Site) -> tuple[Dim, ...]:

@@ -13,7 +13,7 @@ from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.model.expressions import Data, Expr, Index, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import Ascription, ObserveModel, Site
+from qvr_core.semantics.types.model.steps import ObserveModel, Site
 from qvr_core.semantics.types.spaces import Dim, Finite
 
 
@@ -30,11 +30,11 @@ def gathered(program: Program) -> Program:
 
 
 def _gathered(site: Site, kinds: dict[str, ValueType]) -> Site:
-    plate, draw, groups = site.ascribed, site.draw, site.via
+    plate, draw, groups = site.elementwise, site.draw, site.via
     family = FAMILIES.get(draw.family) if isinstance(draw, FamilyDraw) else None
     if groups is None or family is None or not isinstance(draw, FamilyDraw):
         return site
-    if plate is None or site.ascription is not Ascription.PLATE or not isinstance(plate.space, Finite):
+    if plate is None or not isinstance(plate.space, Finite):
         return site
     own, found = plate.space.nominal, set[tuple[str, Dim]]()
     ranks = {name: one.rank for one in family.parameters for name in (one.name, *dict(one.alternatives))}

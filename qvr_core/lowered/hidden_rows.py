@@ -20,7 +20,6 @@ from qvr_core.semantics.types.model.expressions import Arrange, Bound, Builtin, 
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
-    Ascription,
     Chain,
     LetModel,
     MarginalizeModel,
@@ -99,10 +98,10 @@ def _states(step: MarginalizeModel) -> Finite:
 
 def _observed(site: Site, reader: _Reader) -> tuple[Site, Expr]:
     """An observed step, and the place that each of its elements reads."""
-    draw, plate = site.draw, site.ascribed
+    draw, plate = site.draw, site.elementwise
     if not isinstance(draw, FamilyDraw) or draw.declared or draw.family not in FAMILIES or site.indices:
         raise _Other
-    if plate is None or site.ascription is not Ascription.PLATE or not isinstance(plate.space, Finite):
+    if plate is None or not isinstance(plate.space, Finite):
         raise _Other
     if site.chain is not None or site.at is not None or site.missing is not None or site.lengths is not None:
         raise _Other

@@ -22,7 +22,6 @@ from qvr_core.semantics.types.model.file import LetArrow, Model
 from qvr_core.semantics.types.model.programs import Input, Program
 from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
-    Ascription,
     DrawModel,
     LetModel,
     ObserveModel,
@@ -100,7 +99,7 @@ def let(name: str, arrow: Arrow) -> LetArrow:
 
 def site(name: str, space: Named, draw: DrawModel, **more: object) -> Site:
     given = {
-        "bound": ((name, space),), "ascription": Ascription.NONE, "ascribed": None, "density": EXACT, "over": None,
+        "bound": ((name, space),), "plate": None, "element": None, "density": EXACT, "over": None,
         "via": None, "mask": None, "weight": None, "at": None, "row_local": False,
     }  # fmt: skip
     return Site(name=name, draw=draw, origin=place(), **(given | more))
@@ -192,7 +191,7 @@ def bidirectional(back: int = 64) -> Model:
     backbone = let("backbone", chain(fan, ref(combine)))
     body = (
         SampleModel(site=site("h", combined, draw(ref(backbone.arrow, "backbone")))),
-        ObserveModel(site=site("masked_token", token, draw(ref(lm_head), "h"), ascribed=token)),
+        ObserveModel(site=site("masked_token", token, draw(ref(lm_head), "h"), element=token)),
     )
     return model(
         [tok_embed, fwd_cell, bwd_cell, combine, lm_head],
@@ -204,7 +203,7 @@ def bidirectional(back: int = 64) -> Model:
 def schools() -> Model:
     """Eight schools: plates, data and a let."""
     school, one = finite("School", 8), real("Real 1", 1)
-    over = {"ascription": Ascription.PLATE, "ascribed": school}
+    over = {"plate": school}
     theta = LetModel(
         names=("theta",), value=call("add", bound("mu"), call("mul", bound("tau"), bound("z"))), origin=place()
     )

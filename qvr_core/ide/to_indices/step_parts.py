@@ -10,7 +10,6 @@ from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.model.expressions import Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
-    Ascription,
     LetModel,
     MarginalizeModel,
     ObserveModel,
@@ -31,7 +30,6 @@ from qvr_core.syntax.tree.steps import LetStep, MarginalizeStep, ObserveStep, Pr
 from qvr_core.syntax.tree.units import Placed
 from qvr_core.syntax.walk import walk as tree_walk
 
-PLATES = (Ascription.PLATE, Ascription.ROW_DRAWS)
 Drawn = SampleStep | ObserveStep | PredictStep
 
 
@@ -71,7 +69,7 @@ def is_inlined(step: Drawn | MarginalizeStep, site: Site) -> bool:
 
 def plate_of(site: Site) -> Named | None:
     """The sets that a site has a draw for."""
-    return site.iid_over or (site.ascribed if site.ascription in PLATES else None)
+    return site.plate
 
 
 def option_of(options: Options | None, key: str) -> Option | None:
@@ -125,7 +123,7 @@ def sets_written(step: Drawn, site: Site, plate: Named, text: str) -> tuple[list
     """The sets of the plates as they are written, and what stands behind them: the space of an element."""
     count = len(factors_of(plate.space))
     named = [set_of(name) if (name := nominal(factor)) else "" for factor in factors_of(plate.space)]
-    if step.space is None or site.ascription not in PLATES:
+    if step.space is None or site.element is not None:
         if "" in named:
             raise NotByElement(f"`{plate.written}` has no name")
         return named, "" if step.space is None else text[step.space.span.start : step.space.span.end]

@@ -245,7 +245,7 @@ class ProgramSteps:
         typed = by_place(self._models[placed.uid], placed.uid)
         draw = site.draw
         facts = facts_of_draw(draw) if isinstance(draw, FamilyDraw) else None
-        nameless = facts is not None and not facts.event and site.iid_over is None
+        nameless = facts is not None and not facts.event and site.element is None
         elements = Elements(
             typed,
             self._axes,

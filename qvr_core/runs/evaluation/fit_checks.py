@@ -191,7 +191,7 @@ def _without_order(exchanged: str | None, tree: Tree, source: Source) -> TypeGua
     lets = {name for step in source.program.steps if isinstance(step, LetModel) for name in step.names}
     posterior = tree["posterior"].data_vars
     drawn = (site for site in sites(source.program.steps, SampleModel) if site.name in posterior)
-    own = (site.name for site in drawn if site.ascribed is not None and _ordered(site.ascribed.space))
+    own = (site.name for site in drawn if site.element is not None and _ordered(site.element.space))
     return exchanged not in lets and posterior[exchanged].shape[-1] not in {posterior[name].shape[-1] for name in own}
 
 

@@ -16,7 +16,7 @@ from qvr_core.semantics.programs.parameter_count import parameter_count
 from qvr_core.semantics.types.model.arrows import Arrow, Kernel
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription, ObserveModel, SampleModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import ArrowDraw, ObserveModel, SampleModel, Site, StepModel
 from qvr_core.semantics.types.spaces import Finite, Product, Seq, Space, item_of, width
 from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 
@@ -100,7 +100,7 @@ def _largest_sites(program: Program, size: int) -> tuple[tuple[str, int, str], .
 
 
 def _over(site: Site) -> str:
-    named = site.ascribed or site.iid_over
+    named = site.element or site.plate
     return named.written if named is not None else site.bound[0][1].written if site.bound else "…"
 
 
@@ -110,14 +110,9 @@ def _latents(step: StepModel) -> int:
 
 
 def _numbers(site: Site) -> int:
-    plates = [site.iid_over]
-    if site.ascription is Ascription.PLATE:
-        plates.append(site.ascribed)
     size = sum(_width(named.space) for _, named in site.bound)
-    for plate in plates:
-        if plate is not None and isinstance(plate.space, Finite) and isinstance(plate.space.size, int):
-            size *= plate.space.size
-    return size
+    plate = None if site.plate is None or site.each_row else site.plate.space
+    return size * plate.size if isinstance(plate, Finite) and isinstance(plate.size, int) else size
 
 
 def _logits(site: Site, config: RunConfig) -> int:

@@ -191,9 +191,7 @@ def _check_kept(program: Program, name: str) -> None:
 def _sets(step: SampleModel | PredictModel) -> set[str | None]:
     """The sets that a draw runs over."""
     site = step.site
-    spaces = [
-        space for named in (site.ascribed, site.iid_over, site.over) if named for space in factors_of(named.space)
-    ]
+    spaces = [space for named in (site.plate, site.element, site.over) if named for space in factors_of(named.space)]
     spaces += [index.space for index in site.indices]
     over = {space.nominal for space in spaces if isinstance(space, Finite)}
     drawn = site.draw.args if isinstance(site.draw, FamilyDraw) else ()

@@ -37,7 +37,7 @@ from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.types.diagnostics import Severity
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import Ascription, SampleModel
+from qvr_core.semantics.types.model.steps import SampleModel
 
 ONE_THREAD = 64 * 2**20
 """Bytes of parameters, optimiser and activations below which one thread is faster than several."""
@@ -276,9 +276,9 @@ def _renamed(config: RunConfig, needs: Needs) -> dict[str, str]:
 def _check_parts(program: Program, needs: Needs) -> None:
     """A part of the rows can stand for all only where no latent has the rows' plate."""
     plates = {
-        step.site.ascribed.written
+        step.site.elementwise.written
         for step in program.steps
-        if isinstance(step, SampleModel) and step.site.ascription is Ascription.PLATE and step.site.ascribed
+        if isinstance(step, SampleModel) and step.site.elementwise is not None
     }
     for need in needs.observed:
         if need.plate is not None and need.plate[0] in plates:

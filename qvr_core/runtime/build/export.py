@@ -6,7 +6,7 @@ from qvr_core.runtime.build.build import Builder
 from qvr_core.runtime.values.arrow import ArrowModule
 from qvr_core.semantics.types.model.arrows import Arrow, Instance, Ref, Sort
 from qvr_core.semantics.types.model.programs import Input, Program
-from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription, ObserveModel, SampleModel, Site
+from qvr_core.semantics.types.model.steps import ArrowDraw, ObserveModel, SampleModel, Site
 
 SITE = "value"
 """The one site of an exported arrow."""
@@ -26,8 +26,8 @@ def one_step(name: str, arrow: Arrow, *, observed: bool = False) -> Program:
     site = Site(
         name=SITE,
         bound=((SITE, arrow.codomain),),
-        ascription=Ascription.NONE,
-        ascribed=None,
+        plate=None,
+        element=None,
         draw=ArrowDraw(arrow=arrow, args=None, origin=arrow.origin),
         density=arrow.density,
         over=None,

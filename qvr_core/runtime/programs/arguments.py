@@ -110,7 +110,8 @@ class Arguments:
     def __init__(self, draw: FamilyDraw, family: RuntimeFamily, site: Site, where: Where, parts: Parts) -> None:
         self.family = family
         self.where = where
-        self.plate = getattr(site.ascribed.space, "nominal", None) if site.ascribed is not None else None
+        over = site.element or site.plate
+        self.plate = None if over is None else getattr(over.space, "nominal", None)
         named = [(_parameter(self.family, name), name, expr) for name, expr in draw.args]
         self.items = [
             Argument(p, *_as_computed(family, p, name, expr), parts) for p, name, expr in named if not p.sizes

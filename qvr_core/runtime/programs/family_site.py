@@ -43,7 +43,7 @@ from qvr_core.runtime.values.precision import precision
 from qvr_core.runtime.values.whole_numbers import drawn_counts
 from qvr_core.semantics.types.model.expressions import Data
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import Ascription, Site
+from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained, Seq
 
 
@@ -81,7 +81,7 @@ class FamilySite:
         self.by_score = not self.family.reparameterised
         self._literal_support: dict[arrays.dtype, Support] = {}
         self._sound: Tensor | None = None
-        self._plate_name = "" if site.ascribed is None else site.ascribed.written
+        self._plate_name = "" if (named := site.element or site.plate) is None else named.written
         self._noted = False
         self.info = self._info()
 
@@ -155,9 +155,9 @@ class FamilySite:
 
     def _widened(self, batch: tuple[int, ...]) -> tuple[int, ...]:
         site = self.site
-        if site.ascription is Ascription.VALUE and event_free(self.facts, self.space):
+        if site.element is not None and event_free(self.facts, self.space):
             batch = entry_batch(site, batch)
-        if site.ascription is Ascription.ROW_DRAWS:
+        if site.each_row:
             return self.plate if all(size == 1 for size in batch) else batch
         wide = self.plate
         if batch[: len(wide)] == wide:
@@ -375,7 +375,7 @@ class FamilySite:
         """A value as drawn, with the one row of a program that reads none, as that row.  Rows of data meet rows of
         arguments, so any other axis in front of them is refused."""
         own = tuple(value.shape[: value.ndim - self.facts.event])
-        by_element = self.site.ascription is Ascription.PLATE or bool(self.site.indices)
+        by_element = self.site.elementwise is not None or bool(self.site.indices)
         plate = (self.plate if self.kind == "observe" and by_element else ()) or rows_of
         rank = max(len(plate), len(batch))
         if not plate or len(own) <= rank:
@@ -404,13 +404,13 @@ class FamilySite:
         fits = len(batch) <= len(own) and all(b in (1, o) for b, o in zip(reversed(batch), reversed(own), strict=False))
         if not fits:
             raise self.where.misfit(f"values of shape {batch}, as the arguments have", f"shape {own}")
-        if self.site.ascription is Ascription.VALUE and event_free(self.facts, self.space) and len(own) > 1:
+        if self.site.element is not None and event_free(self.facts, self.space) and len(own) > 1:
             wanted = sizes(self.space) if self.space is not None else ()
             numbers = wanted == (1,) and bool(self.plate) and own == self.plate  # one for each element of the indices
             if not numbers and all(size == 1 for size in batch) and own[-len(wanted) :] != wanted:
                 raise self.where.misfit(f"rows of {wanted}, as `: {self._plate_name}` says", f"shape {own}")
         plate = self.plate
-        plain = self.kind == "observe" and groups is None and self.site.ascription is Ascription.PLATE
+        plain = self.kind == "observe" and groups is None and self.site.elementwise is not None
         if plain and plate and own[: len(plate)] != plate and not self._noted:
             self._noted = True
             size = " × ".join(map(str, plate))
@@ -420,7 +420,7 @@ class FamilySite:
                 OtherLength,
                 stacklevel=2,
             )
-        wide = self.plate if self.kind == "sample" and self.site.ascription is not Ascription.ROW_DRAWS else ()
+        wide = self.plate if self.kind == "sample" and not self.site.each_row else ()
         if wide and own[: len(wide)] != wide:
             raise self.where.misfit(f"values of shape {wide}, as the plate has", f"shape {own}")
 

@@ -6,7 +6,7 @@ from qvr_core.runtime.families.family import RuntimeFamily
 from qvr_core.semantics.arithmetic.broadcasting import axes, by_place
 from qvr_core.semantics.language.family import Family
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import Ascription, Site
+from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained, Finite, Product, Real, Space
 
 
@@ -26,17 +26,13 @@ def sizes(space: Space) -> tuple[int, ...]:
 
 
 def plate_shape(site: Site) -> tuple[int, ...]:
-    """The sizes of the plate, or of the draws in each row, that an ascription gives."""
-    if site.iid_over is not None:
-        return sizes(site.iid_over.space)
-    if site.ascribed is None or site.ascription not in (Ascription.PLATE, Ascription.ROW_DRAWS):
-        return ()
-    return sizes(site.ascribed.space)
+    """The sizes of the plate."""
+    return () if site.plate is None else sizes(site.plate.space)
 
 
 def own_batch(site: Site, family: Family) -> tuple[int, ...]:
     """The shape that the arguments of a draw without an ascription give it, as far as their types tell."""
-    if site.ascribed is not None or not isinstance(site.draw, FamilyDraw):
+    if site.element is not None or site.plate is not None or not isinstance(site.draw, FamilyDraw):
         return ()
     ranks = {name: own.rank for own in family.parameters for name, _ in ((own.name, ""), *own.alternatives)}
     found: tuple[int, ...] = ()
@@ -73,14 +69,14 @@ def event_free(family: Family, space: Space | None) -> bool:
 
 def entries_of(site: Site, family: Family) -> tuple[int, ...]:
     """The entries of one element of a step with indices, where they are drawn one by one (`v[t : Time] : Real 2`)."""
-    named = site.ascription is Ascription.VALUE and site.ascribed is not None and site.ascribed.space
+    named = site.element is not None and site.element.space
     shape = sizes(named) if named and site.indices and event_free(family, named) else ()
     return () if shape == (1,) else shape
 
 
 def entry_batch(site: Site, batch: tuple[int, ...]) -> tuple[int, ...]:
     """The batch shape of draws of single numbers whose value is ascribed; `batch` is that of the arguments."""
-    shape = sizes(site.ascribed.space) if site.ascribed is not None else ()
-    plate = () if site.iid_over is None else sizes(site.iid_over.space)
+    shape = sizes(site.element.space) if site.element is not None else ()
+    plate = plate_shape(site)
     laid = bool(site.indices) and bool(plate)
     return (*plate, *shape) if shape != (1,) and (laid or all(size == 1 for size in batch)) else batch

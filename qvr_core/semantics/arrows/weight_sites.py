@@ -10,7 +10,7 @@ from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Related
 from qvr_core.semantics.types.model.expressions import Constant, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw, Weights
-from qvr_core.semantics.types.model.steps import Ascription, SampleModel, Site
+from qvr_core.semantics.types.model.steps import SampleModel, Site
 from qvr_core.semantics.types.program_codes import BOUND_TWICE, HIDDEN_GLOBAL, WEIGHT_PRIOR
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Named, product
 from qvr_core.syntax.immutable import immutable
@@ -71,8 +71,8 @@ def _site(one: Weights, origin: Origin) -> Site:
     return Site(
         name=one.name,
         bound=((one.name, Named(REAL_LINE, "Real 1")),),
-        ascription=Ascription.PLATE,
-        ascribed=over,
+        plate=over,
+        element=None,
         draw=FamilyDraw(family=one.family, args=args, origin=origin, declared=one.declared),
         density=EXACT,
         over=None,

@@ -12,11 +12,11 @@ from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.programs.families.narrowed import without_bounds
 from qvr_core.semantics.programs.family_draws import FamilyArgument, TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
+from qvr_core.semantics.programs.typed_sites import Ascription
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Related
 from qvr_core.semantics.types.model.expressions import Bound, ValueType
-from qvr_core.semantics.types.model.steps import Ascription
 from qvr_core.semantics.types.program_codes import (
     ASCRIPTION_MISMATCH,
     PLATE_MISMATCH,

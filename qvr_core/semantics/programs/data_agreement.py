@@ -12,7 +12,7 @@ from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.diagnostics import Related
 from qvr_core.semantics.types.model.expressions import ValueType
-from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription
+from qvr_core.semantics.types.model.steps import ArrowDraw
 from qvr_core.semantics.types.program_codes import DATA_MISMATCH
 from qvr_core.semantics.types.spaces import Finite, Named, Real, Seq, Space, Unknown, product
 from qvr_core.semantics.types.type_text import structure
@@ -60,7 +60,7 @@ def _with_axes(declared: Binding, typed: TypedSite) -> TypedSite:
     kind = with_axes(plates, typed.type.space or Unknown(), like=[typed.type], event=typed.type.event)
     factors = [(name, Finite(size, name)) for size, name in plates if size is not None]
     over = Named(product(factors), " * ".join(sets_over(plates)))
-    site = replace(typed.site, ascription=Ascription.PLATE, ascribed=over)
+    site = replace(typed.site, plate=over, element=None, each_row=False)
     return replace(typed, site=site, type=kind)
 
 
@@ -72,7 +72,7 @@ def _problem(name: str, declared: Binding, typed: TypedSite) -> str | None:
     if have is None or own is None or typed.type.rows:
         return None
     # what is drawn once for all is independent along the axes of the data
-    free = typed.site.ascription is Ascription.NONE and typed.site.iid_over is None
+    free = typed.site.element is None and typed.site.plate is None
     if len(own) < len(have) and (free or not own) and same_axes(have[len(have) - len(own) :], own):
         return None
     if len(own) == len(have) and same_axes(have, own):

@@ -37,7 +37,7 @@ from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.hidden_counts import counts_of, is_counts
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.steps import Ascription, Chain, MarginalizeModel, ObserveModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import Chain, MarginalizeModel, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.program_codes import CANNOT_MARGINALIZE, COMPUTED_OUTCOME, INDEX_MISMATCH, UNSIZED_DRAW
 from qvr_core.semantics.types.spaces import Finite, Named, Unknown
 from qvr_core.syntax.tree.arithmetic import Variable
@@ -106,8 +106,8 @@ def check_hidden(
     site = Site(
         name=step.name.text,
         bound=((step.name.text, states),),
-        ascription=Ascription.NONE if over is None else Ascription.PLATE,
-        ascribed=over,
+        plate=over,
+        element=None,
         draw=draw,
         density=EXACT,
         over=None,

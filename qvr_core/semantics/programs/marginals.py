@@ -21,7 +21,7 @@ from qvr_core.semantics.programs.hidden_chains import check_hidden
 from qvr_core.semantics.programs.sites import check_site
 from qvr_core.semantics.programs.step_options import StepOptions, read_step_options
 from qvr_core.semantics.programs.steps import Bindings, check_step, site_binding
-from qvr_core.semantics.programs.typed_sites import TypedSite
+from qvr_core.semantics.programs.typed_sites import Ascription, TypedSite, plate_and_element
 from qvr_core.semantics.scope.environment import Binding, StepContext
 from qvr_core.semantics.scope.predictions import report_predict_inside
 from qvr_core.semantics.scope.scope import UNKNOWN
@@ -31,7 +31,6 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model.expressions import Constant, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
-    Ascription,
     MarginalizeModel,
     ObserveModel,
     SampleModel,
@@ -160,8 +159,8 @@ def _drawn(
     if family is None:
         quiet = replace(step, options=None)
         typed = check_site("marginalize", step.name, quiet, ctx)
-        if typed.site.iid_over is not None:
-            plate, name = typed.site.iid_over.written, step.draw.name.text
+        if typed.site.plate is not None:
+            plate, name = typed.site.plate.written, step.draw.name.text
             message = f"`{name}` draws for each element of {plate} here, and one value of an arrow can be summed out: "
             message += f"write the probabilities, `marginalize {step.name.text}[i : {plate}] <- Categorical(…)`"
             ctx.scope.report(CANNOT_MARGINALIZE, message, step.draw.name.span)
@@ -185,11 +184,12 @@ def _drawn(
     if ascription in (Ascription.VALUE, Ascription.VALUE_SET) and space is not None:
         named = Named(named.space, space.written)
     kind = kind if summable else ValueType(Unknown())
+    plate, element = plate_and_element(ascription, space, options.iid_over)
     site = Site(
         name=step.name.text,
         bound=(),
-        ascription=ascription,
-        ascribed=space,
+        plate=plate,
+        element=element,
         draw=drawn.model,
         density=EXACT,
         over=None,
@@ -199,7 +199,6 @@ def _drawn(
         at=options.at,
         row_local=False,
         origin=ctx.scope.origin(step.name.span),
-        iid_over=options.iid_over,
     )
     return TypedSite(site, kind, named, drawn), options.over, rows
 
@@ -344,7 +343,7 @@ def _check_via(model: ObserveModel, over: Named | None, step: ObserveStep, ctx: 
     )
     if over is None or site.via is not None or not known:
         return
-    rows = site.ascribed
+    rows = site.element or site.plate
     if rows is not None and rows.space == over.space:
         return
     if site.indices and site.indices[0].space == over.space:

@@ -26,7 +26,7 @@ from qvr_core.semantics.types.codes import HIDDEN_BUILTIN
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Diagnostic, Edit, Fix, Origin, Place, Related
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.programs import DataName
-from qvr_core.semantics.types.model.steps import Ascription, LetModel, SampleModel
+from qvr_core.semantics.types.model.steps import LetModel, SampleModel
 from qvr_core.semantics.types.program_codes import (
     BOUND_TWICE,
     HIDDEN_GLOBAL,
@@ -433,10 +433,10 @@ def check_plates(
     for block in blocks:
         for name, result in block.optional.items():
             site = result.model.site if isinstance(result.model, SampleModel) and not result.inlined else None
-            if site is None or site.ascription is not Ascription.PLATE or site.ascribed is None:
+            if site is None or site.elementwise is None:
                 continue
             plates = [plate for plate in result.binds[name].type.indexed if plate is not None]
             if plates and used.isdisjoint(plates):
-                over = site.ascribed.written
+                over = site.elementwise.written
                 message = f"`{name}` has a value for each `{over}`, but nothing picks one or runs over them"
                 scope.report(UNUSED_PLATE, message, result.binds[name].origin)

@@ -22,14 +22,14 @@ from qvr_core.semantics.programs.observed.censoring_and_truncation import (
 )
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
-from qvr_core.semantics.programs.typed_sites import TypedSite, drawn_as, made_site, named_type
+from qvr_core.semantics.programs.typed_sites import Ascription, TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import UNKNOWN
 from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model.arrows import Damaged
 from qvr_core.semantics.types.model.expressions import Data, Expr, ValueType
-from qvr_core.semantics.types.model.steps import ArrowDraw, Ascription
+from qvr_core.semantics.types.model.steps import ArrowDraw
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, NO_DENSITY, STEP_OPTION
 from qvr_core.semantics.types.spaces import Named, Seq, Unknown, has_seq, has_terms, is_finite, item_of
 from qvr_core.syntax.tree.names import Name

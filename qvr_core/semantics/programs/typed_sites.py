@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from qvr_core.semantics.programs.family_draws import TypedFamily
 from qvr_core.semantics.programs.step_options import StepOptions
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Density
 from qvr_core.semantics.types.model.expressions import ValueType
-from qvr_core.semantics.types.model.steps import Ascription, DrawModel, Site
+from qvr_core.semantics.types.model.steps import DrawModel, Site
 from qvr_core.semantics.types.spaces import Named, Unknown
 from qvr_core.semantics.types.type_text import structure
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.names import Name
+
+
+class Ascription(Enum):
+    """What `: S` beside a family means (docs/reference.md#plates-without-an-index)."""
+
+    NONE = "none"
+    VALUE = "value"  # S ascribes the value
+    VALUE_SET = "value set"  # a discrete family per row: S is the set of values
+    ROW_DRAWS = "draws in each row"  # continuous, an argument per row: |S| draws in each row
+    PLATE = "plate"  # independent draws, or an S-indexed likelihood
 
 
 @immutable
@@ -37,6 +49,15 @@ def named_type(kind: ValueType, ascription: Ascription, space: Named | None) -> 
     return Named(kind.space, structure(kind.space))
 
 
+def plate_and_element(
+    ascription: Ascription, ascribed: Named | None, iid_over: Named | None
+) -> tuple[Named | None, Named | None]:
+    """The sets that a site runs over, and the space of one element."""
+    if ascription in (Ascription.PLATE, Ascription.ROW_DRAWS):
+        return ascribed, None
+    return iid_over, ascribed
+
+
 def made_site(
     name: Name,
     ascription: Ascription,
@@ -47,11 +68,13 @@ def made_site(
     row_local: bool,
     origin: Origin,
 ) -> Site:
+    plate, element = plate_and_element(ascription, ascribed, options.iid_over)
     return Site(
         name=name.text,
         bound=(),
-        ascription=ascription,
-        ascribed=ascribed,
+        plate=plate,
+        element=element,
+        each_row=ascription is Ascription.ROW_DRAWS,
         draw=draw,
         density=density,
         over=options.over,
@@ -61,7 +84,6 @@ def made_site(
         at=options.at,
         row_local=row_local,
         origin=origin,
-        iid_over=options.iid_over,
         limits=tuple((key, limit.value) for key, limit in options.limits.items()),
         auxiliary=options.auxiliary is not None,
     )

@@ -78,7 +78,7 @@ def behind_observed(program: Program) -> frozenset[str]:
 def row_sets(program: Program) -> frozenset[str]:
     """The sets whose elements are others in new rows: those that observed steps run over, and the program's own."""
     observed = list(sites(program.steps, ObserveModel))
-    plates = [site.ascribed.space for site in observed if site.ascribed is not None]
+    plates = [named.space for site in observed if (named := site.element or site.plate) is not None]
     indices = [index.space for site in observed for index in site.indices]
     spaces = (*plates, *indices, program.declared_domain.space)
     found = (factor for space in spaces for factor in factors_of(space) if isinstance(factor, Finite))

@@ -180,4 +180,4 @@ def _simple(step: StepModel) -> bool:
     if not isinstance(step, SampleModel | ObserveModel):
         return False
     site = step.site
-    return isinstance(site.draw, FamilyDraw) and site.iid_over is None
+    return isinstance(site.draw, FamilyDraw) and (site.element is None or site.plate is None)

@@ -11,7 +11,7 @@ from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.model.expressions import Bound, Data, Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import Ascription, LetModel, ObserveModel, Site, StepModel
+from qvr_core.semantics.types.model.steps import LetModel, ObserveModel, Site, StepModel
 from qvr_core.semantics.types.spaces import Finite, factors_of
 from qvr_core.semantics.types.walk import all_steps, operands, sites, values, walk
 from qvr_core.syntax.immutable import immutable
@@ -73,7 +73,7 @@ def reads_in(expr: Expr, names: Collection[str]) -> Iterator[Bound | Data]:
 
 def axes_of(site: Site) -> tuple[str | None, ...]:
     """The sets that an observed step runs over, outermost first, None for one without a name."""
-    plate = site.iid_over or (site.ascribed if site.ascription is Ascription.PLATE else None)
+    plate = None if site.each_row else site.plate
     if plate is not None:
         factors = (space.nominal if isinstance(space, Finite) else None for space in factors_of(plate.space))
         return tuple(None if name is None else set_of(name) for name in factors)

@@ -13,7 +13,6 @@ from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
-    Ascription,
     LetModel,
     MarginalizeModel,
     ObserveModel,
@@ -77,7 +76,7 @@ def _sites(program: Program) -> Iterator[tuple[str, tuple[Axis, ...]]]:
 
 
 def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
-    plate = site.iid_over or (site.ascribed if site.ascription is Ascription.PLATE else None)
+    plate = None if site.each_row else site.plate
     if plate is None and isinstance(site.draw, FamilyDraw):
         # its arguments say what it runs over
         known = _arguments_axes(site.draw, labels)
@@ -92,7 +91,7 @@ def _of_site(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis
 
 def _of_entries(site: Site, labels: Mapping[str, tuple[str, ...]]) -> Iterator[Axis]:
     """What `over` leaves open: entries of `Ordered State` go by that set, those of a matrix both ways."""
-    own = None if site.ascribed is None else site.ascribed.space
+    own = None if site.element is None else site.element.space
     sets = () if site.over is None else factors_of(site.over.space)
     if not sets and isinstance(own, Constrained) and own.over is not None:
         yield from [_of_space(own.over)] * (1 if own.vector else 2)
@@ -142,7 +141,7 @@ def _lets(program: Program, labels: Mapping[str, tuple[str, ...]]) -> Iterator[t
 def labels_of(program: Program) -> dict[str, tuple[str, ...]]:
     """The labels of every set that a step or data of the program run over, by its name."""
     sites: list[Any] = [step.site for step in all_steps(program.steps) if hasattr(step, "site")]  # pyright: ignore
-    named: list[Any] = [one for site in sites for one in (site.ascribed, site.iid_over, site.over) if one is not None]
+    named: list[Any] = [one for site in sites for one in (site.plate, site.element, site.over) if one is not None]
     spaces = [space for one in named for space in factors_of(one.space)]
     spaces += [space for item in program.data for space in (*item.over, item.type.space)]
     spaces += [

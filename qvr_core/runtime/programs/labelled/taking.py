@@ -18,8 +18,8 @@ from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 from qvr_core.runtime.values.indices import recording
 from qvr_core.runtime.values.layout import Where, blocks, prepare
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import Program
-from qvr_core.semantics.types.model.steps import Ascription
 from qvr_core.semantics.types.spaces import Finite, Named, Space
 from qvr_core.semantics.types.walk import all_steps
 
@@ -159,8 +159,8 @@ class Taking(nn.Module):
         found = {item.name: _labels(item.type.space) for item in self.program.data}
         for step in all_steps(self.program.steps):
             site = getattr(step, "site", None)
-            if site is not None and site.ascription is Ascription.VALUE_SET and site.ascribed is not None:
-                found[site.name] = _labels(site.ascribed.space)
+            if site is not None and isinstance(site.draw, FamilyDraw) and site.element is not None:
+                found[site.name] = _labels(site.element.space)
         return found
 
 

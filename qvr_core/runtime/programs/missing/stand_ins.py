@@ -27,8 +27,8 @@ class StandIns:
 
     def __init__(self, site: Site, expressions: Sequence[Expr], counted: Counted) -> None:
         spaces = [index.space for index in site.indices]
-        if not spaces and site.ascribed is not None:
-            spaces = list(factors_of(site.ascribed.space))
+        if not spaces and (named := site.element or site.plate) is not None:
+            spaces = list(factors_of(named.space))
         sets = [space.nominal for space in spaces if isinstance(space, Finite)]
         nodes = [node for expr in expressions for node in walk(expr, operands) if isinstance(node, Data)]
         self.names = tuple(

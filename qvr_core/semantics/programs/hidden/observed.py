@@ -25,12 +25,12 @@ from qvr_core.semantics.programs.indexed_steps import product_of
 from qvr_core.semantics.programs.observed.censoring_and_truncation import check_limits, check_option_axes
 from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import read_step_options
-from qvr_core.semantics.programs.typed_sites import TypedSite, made_site
+from qvr_core.semantics.programs.typed_sites import Ascription, TypedSite, made_site
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.codes import FAMILY_MISMATCH
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model.expressions import Expr
-from qvr_core.semantics.types.model.steps import Ascription, Chain, ObserveModel, ScoreModel
+from qvr_core.semantics.types.model.steps import Chain, ObserveModel, ScoreModel
 from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, CANNOT_MARGINALIZE, INDEX_MISMATCH, STEP_OPTION
 from qvr_core.semantics.types.spaces import Finite, Named, Real, Unknown, is_real, item_of, width
 from qvr_core.semantics.types.type_text import structure

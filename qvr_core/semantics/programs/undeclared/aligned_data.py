@@ -21,7 +21,6 @@ from qvr_core.semantics.types.model.expressions import Bound, Builtin, Data, Exp
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.programs import DataName
 from qvr_core.semantics.types.model.steps import (
-    Ascription,
     LetModel,
     ObserveModel,
     PredictModel,
@@ -74,9 +73,9 @@ def alongside(model: StepModel | None) -> Alongside | None:
 
 def _plate(site: Site) -> Finite | None:
     """The one set whose elements a site draws, each of them a number."""
-    space = None if site.ascribed is None else site.ascribed.space
-    apart = site.via is not None or site.at is not None or bool(site.indices) or site.iid_over is not None
-    if apart or site.ascription is not Ascription.PLATE or not isinstance(site.draw, FamilyDraw):
+    space = None if site.elementwise is None else site.elementwise.space
+    apart = site.via is not None or site.at is not None or bool(site.indices)
+    if apart or not isinstance(site.draw, FamilyDraw):
         return None
     named = isinstance(space, Finite) and space.nominal is not None and not facts_of_draw(site.draw).event
     return space if named and isinstance(space, Finite) else None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from qvr_core.operations.intervals import Interval
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Arrow, Density
 from qvr_core.semantics.types.model.expressions import Expr, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.spaces import Named, Space
+from qvr_core.semantics.types.spaces import Named, Space, is_finite
 from qvr_core.syntax.immutable import immutable_by_name
 
 
@@ -17,7 +15,7 @@ from qvr_core.syntax.immutable import immutable_by_name
 class ArrowDraw:
     """A named arrow applied to arguments; no arguments means the program's input.
 
-    Where the site has a plate (`iid_over`), there is a draw for each of its elements: of each argument the last `own`
+    Where the site has a plate, there is a draw for each of its elements: of each argument the last `own`
     axes are the arrow's, those before them are the plate's.
     """
 
@@ -28,16 +26,6 @@ class ArrowDraw:
 
 
 DrawModel = ArrowDraw | FamilyDraw
-
-
-class Ascription(Enum):
-    """What `: S` beside a family means, decided once by the checker (docs/reference.md#plates-without-an-index)."""
-
-    NONE = "none"
-    VALUE = "value"  # S ascribes the value
-    VALUE_SET = "value set"  # a discrete family per row: S is the set of values
-    ROW_DRAWS = "draws in each row"  # continuous, an argument per row: |S| draws in each row
-    PLATE = "plate"  # independent draws, or an S-indexed likelihood
 
 
 Start = FamilyDraw | tuple[FamilyDraw, ...] | tuple[Expr, ...]
@@ -75,8 +63,11 @@ class Site:
 
     name: str
     bound: tuple[tuple[str, Named], ...]
-    ascription: Ascription
-    ascribed: Named | None
+    plate: Named | None
+    """The sets that it runs over, whether they were written as indices or not: a draw, or a term of the likelihood, for
+    each element; None for one draw, and where only data tell."""
+    element: Named | None
+    """The space of one element where the step names it (`: Real 1 [low=0.0]`); None for what the draw gives."""
     draw: DrawModel
     density: Density
     over: Named | None
@@ -89,9 +80,6 @@ class Site:
     origin: Origin
     limits: tuple[tuple[str, Expr], ...] = ()
     """The options that censor or truncate an observed step, by name."""
-    iid_over: Named | None = None
-    """The plate in front of a value whose own space is ascribed (`: Latent … [iid_over=Item]`), or of draws from an
-    arrow."""
     noncentred: bool = False
     """True where a sampler moves the standardised value."""
     chain: Chain | None = None
@@ -111,6 +99,15 @@ class Site:
     """True for a draw of a guide that is none of the model's latents."""
     of_let: bool = False
     """True where what is observed is a let of data above: the step binds nothing anew."""
+    each_row: bool = False
+    """True where the draws of the plate are made in each row, whose arguments may be along them."""
+
+    @property
+    def elementwise(self) -> Named | None:
+        """The plate of a family each of whose elements is one draw; None of vectors whose entries are drawn one by one,
+        and of an arrow."""
+        entries = self.element is not None and not is_finite(self.element.space)
+        return None if entries or self.each_row or isinstance(self.draw, ArrowDraw) else self.plate
 
 
 @immutable_by_name
