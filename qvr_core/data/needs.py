@@ -82,6 +82,8 @@ class Need:
     constraint: str = ""
     missing: str = ""
     aligned: bool = False
+    inferred: bool = False
+    """True of data without a line of their own: nobody has said which numbers they are."""
     drawn: str = ""
     """The family that an observed step draws from."""
     counted: str = ""
@@ -220,6 +222,7 @@ def _as_declared(need: Need, item: DataName | None) -> Need:
         element=_element(space),
         constraint=space.kind if isinstance(space, Constrained) else "",
         aligned=item.aligned,
+        inferred=not item.declared,
         missing=need.missing or ("lengths" if item.lengths else ""),
         counted=need.counted or item.lengths,
     )

@@ -157,7 +157,8 @@ def _values(need: Need, rows: int, length: int) -> Tensor:
     noise = arrays.randn(shape)
     match need.low, need.high:
         case None, None:
-            return noise.abs() + 0.5 if need.kind == "any" else noise
+            # a scale or a rate may be among what nobody has said anything of
+            return noise.abs() + 0.5 if need.kind == "any" or need.inferred else noise
         case float(low), None:
             return low + noise.abs() + 0.1
         case None, float(high):
