@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,7 +11,7 @@ from weakref import WeakKeyDictionary
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
 from qvr_core.arrays.engine import functional as nnf
 from qvr_core.runtime.tensors.builder import ArrowBuilder
-from qvr_core.runtime.tensors.chart import item_weights
+from qvr_core.runtime.tensors.chart import Plan, item_weights, plan_of
 from qvr_core.runtime.tensors.terms import read
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.layout import is_listing
@@ -28,6 +29,20 @@ Derivation = tuple[str, str, tuple["Derivation", ...]]
 """(rule or word, item, the derivations of the premises)."""
 
 
+MOST_KEPT = 1_000_000
+"""Uses of rules in the charts that a deduction keeps."""
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What follows from the axioms of a sentence."""
+
+    graph: Hypergraph
+    plan: Plan
+    uses: Tensor
+    """Where the weight of each use stands among those of the rules, (m,)."""
+
+
 class DeductionModule(Remade):
     """A deduction with its learnable log-weights: `rule_<name>`, one per instantiation of the rule's category
     variables, and `lexicon`, one per learnable entry."""
@@ -43,6 +58,7 @@ class DeductionModule(Remade):
             None if entry.form is None else from_model(entry.form, deduction.binders) for entry in self.entries
         ]
         self.instances: Instances = tuple({} for _ in deduction.rules)
+        self.worked: dict[tuple[Term, ...], Worked] = {}
         self._add_weights()
 
     def _add_weights(self) -> None:
@@ -122,37 +138,61 @@ class DeductionModule(Remade):
 
     def deduce(self, axioms: Sequence[tuple[Term, Tensor | float]], length: int, words: Sequence[str] = ()) -> Chart:
         """The chart of weighted axioms over positions 0 … length."""
-        graph = close([item for item, _ in axioms], self.system.rules, self.system.deepest, MAX_ITEMS)
+        worked = self._worked(tuple(item for item, _ in axioms))
+        graph = worked.graph
         given: dict[int, list[Tensor]] = {}
         for item, weight in axioms:
             given.setdefault(graph.numbers[item], []).append(arrays.as_tensor(weight, dtype=precision()))
         never = arrays.tensor(_NEVER, dtype=precision())
         start = [arrays.logsumexp(arrays.stack(given[n]), 0) if n in given else never for n in range(len(graph.items))]
-        uses = [self._use(edge.rule, edge.instance) for edge in graph.edges]
         deduction = self.deduction
         weights, rest = item_weights(
-            graph,
+            worked.plan,
             arrays.stack(start) if start else arrays.zeros(0, dtype=precision()),
-            arrays.stack(uses) if uses else arrays.zeros(0, dtype=precision()),
+            self._rule_weights()[worked.uses],
             deduction.semiring,
             deduction.tolerance,
             deduction.max_iterations,
         )
-        if not rest and graph.stopped == "fixed point":
-            graph.stopped = "iterations"
-        return Chart(self, graph, weights, length, tuple(words), frozenset(given))
+        stopped = graph.stopped if rest or graph.stopped != "fixed point" else "iterations"
+        return Chart(self, graph, weights, length, tuple(words), frozenset(given), stopped)
 
-    def _use(self, rule: int, instance: tuple[Term, ...]) -> Tensor:
-        model = self.deduction.rules[rule]
-        if self.deduction.semiring == "Counting":
-            return arrays.zeros((), dtype=precision())
-        if not model.learnable:
-            return arrays.tensor(_number(model, "weight", 0.0), dtype=precision())
-        number = self.instances[rule].get(instance)
-        if number is None:
-            return arrays.tensor(_number(model, "init", 0.0), dtype=precision())
-        weight: Tensor = getattr(self, f"rule_{model.name}")[number]
-        return -nnf.softplus(weight) if _flag(model, "bounded") else weight
+    def _worked(self, axioms: tuple[Term, ...]) -> Worked:
+        """What follows from axioms is the same whatever their weights are, so that of the last sentences is kept."""
+        found = self.worked.pop(axioms, None)
+        if found is None:
+            graph = close(axioms, self.system.rules, self.system.deepest, MAX_ITEMS)
+            uses = arrays.tensor([self._place(edge.rule, edge.instance) for edge in graph.edges], dtype=arrays.int64)
+            found = Worked(graph, plan_of(graph), uses)
+        self.worked[axioms] = found
+        while len(self.worked) > 1 and sum(len(each.graph.edges) for each in self.worked.values()) > MOST_KEPT:
+            self.worked.pop(next(iter(self.worked)))
+        return found
+
+    def _rule_weights(self) -> Tensor:
+        """Log weights of all rules in turn: that of an instance nobody has met, then its learnable ones."""
+        found: list[Tensor] = []
+        for rule in self.deduction.rules:
+            alone = 0.0
+            if self.deduction.semiring != "Counting":
+                alone = _number(rule, "init" if rule.learnable else "weight", 0.0)
+            found.append(arrays.tensor([alone], dtype=precision()))
+            if self._learns(rule):
+                weight: Tensor = getattr(self, f"rule_{rule.name}")
+                found.append(-nnf.softplus(weight) if _flag(rule, "bounded") else weight)
+        return arrays.cat(found) if found else arrays.zeros(1, dtype=precision())
+
+    def _learns(self, rule: RuleModel) -> bool:
+        return self.deduction.semiring != "Counting" and hasattr(self, f"rule_{rule.name}")
+
+    def _place(self, rule: int, instance: tuple[Term, ...]) -> int:
+        """Where in `_rule_weights` the weight of a use stands."""
+        sizes = [
+            1 + (len(table) if self._learns(model) else 0)
+            for model, table in zip(self.deduction.rules, self.instances, strict=True)
+        ]
+        number = self.instances[rule].get(instance) if self._learns(self.deduction.rules[rule]) else None
+        return sum(sizes[:rule]) + (0 if number is None else 1 + number)
 
 
 class ComposedDeduction(nn.Module):
@@ -190,10 +230,11 @@ class Chart:
         length: int,
         words: tuple[str, ...],
         axioms: frozenset[int],
+        stopped: str,
     ) -> None:
         self.module, self.graph, self.weights = module, graph, weights
         self.length, self.words, self.axioms = length, words, axioms
-        self.stopped = graph.stopped
+        self.stopped = stopped
 
     def goals(self) -> list[tuple[int, Term]]:
         """Spans of the start category (any, where there is none), however long they are."""

@@ -2,42 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from qvr_core.arrays.engine import Tensor, arrays
-from qvr_core.semantics.deductions.closure import Hypergraph
+from qvr_core.semantics.deductions.closure import Hypergraph, levels
 
 _NEVER = -1e30
 """log 0 that keeps gradients finite."""
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How the weights of a graph's items are computed: uses of rules in groups, each after those that it builds on."""
+
+    premises: Tensor
+    """Items of each use, (m, widest); a premise that is not there is the item behind the last, of weight one."""
+    targets: Tensor
+    """What each use concludes, (m,)."""
+    groups: tuple[tuple[Tensor, Tensor, Tensor], ...] | None
+    """The uses of a group, the items that they conclude, and which of these each one does; None where an item follows
+    from itself, and only iteration finds its weight."""
+
+
+def plan_of(graph: Hypergraph) -> Plan:
+    """Raises nothing; its cost is linear in the uses."""
+    widest = max((len(edge.premises) for edge in graph.edges), default=0)
+    none = len(graph.items)
+    rows = [[*edge.premises, *(none,) * (widest - len(edge.premises))] for edge in graph.edges]
+    premises = arrays.tensor(rows, dtype=arrays.int64).reshape(len(rows), widest)
+    targets = arrays.tensor([edge.conclusion for edge in graph.edges], dtype=arrays.int64)
+    found = levels(graph)
+    if found is None:
+        return Plan(premises, targets, None)
+    groups: list[tuple[Tensor, Tensor, Tensor]] = []
+    for edges in found:
+        items = list(dict.fromkeys(graph.edges[number].conclusion for number in edges))
+        place = {item: at for at, item in enumerate(items)}
+        local = [place[graph.edges[number].conclusion] for number in edges]
+        groups.append((arrays.tensor(edges), arrays.tensor(items), arrays.tensor(local)))
+    return Plan(premises, targets, tuple(groups))
+
+
 def item_weights(
-    graph: Hypergraph,
+    plan: Plan,
     axiom_weights: Tensor,
     edge_weights: Tensor,
     semiring: str,
     tolerance: float,
     max_iterations: int,
 ) -> tuple[Tensor, bool]:
-    """The weight of every item (n,), and whether the iteration came to rest.
+    """The weight of every item (n,), and whether an iteration, where one was needed, came to rest.
 
     axiom_weights (n,): log weights, −∞ (as `_NEVER`) for what is no axiom; edge_weights (m,): log weights of the uses.
     LogProb and Viterbi give log weights, Counting numbers of derivations, Boolean 0 or 1.
     """
     if semiring == "Boolean":
-        return arrays.ones(len(graph.items)), True
-    if not graph.edges:
-        return _finished(axiom_weights, semiring), True
-    widest = max(len(edge.premises) for edge in graph.edges)
-    # a premise that is not there has weight one: it looks up an extra last item of log weight zero
-    none = len(graph.items)
-    premises = arrays.tensor([[*edge.premises, *(none,) * (widest - len(edge.premises))] for edge in graph.edges])
-    target = arrays.tensor([edge.conclusion for edge in graph.edges])
-    weights = axiom_weights
+        return arrays.ones(len(axiom_weights)), True
     gather = _max_into if semiring == "Viterbi" else _sum_into
-    rest = False
+    weights, rest = axiom_weights, True
+
+    def weighed(uses: Tensor | slice, known: Tensor) -> Tensor:
+        below = arrays.cat([known, known.new_zeros(1)])[plan.premises[uses]].sum(-1)
+        return (edge_weights[uses] + below).clamp(min=_NEVER)
+
+    if plan.groups is not None:
+        for uses, items, local in plan.groups:
+            weights = weights.index_copy(0, items, gather(axiom_weights[items], local, weighed(uses, weights)))
+        return _finished(weights, semiring), True
     for _ in range(max_iterations):
-        known = arrays.cat([weights, weights.new_zeros(1)])
-        uses = edge_weights + (known[premises].sum(-1) if widest else 0.0)
-        fresh = gather(axiom_weights, target, uses.clamp(min=_NEVER))
+        fresh = gather(axiom_weights, plan.targets, weighed(slice(None), weights))
         rest = bool(((fresh - weights).abs() <= tolerance).all())
         weights = fresh
         if rest:

@@ -416,4 +416,6 @@ def _term_text(expr: Arith) -> str:
         return f"{expr.func.text}({', '.join(_term_text(arg.value) for arg in expr.args)})"
     if isinstance(expr, Variable):
         return expr.name.text
-    return expr.text if isinstance(expr, Literal) else ""
+    if not isinstance(expr, Literal):
+        return ""
+    return expr.text[1:-1] if expr.text[:1] in "\"'" else expr.text  # as Python's users write items

@@ -48,6 +48,9 @@ class Hypergraph:
     edges: list[Edge] = field(default_factory=list[Edge])
     stopped: str = "fixed point"
 
+    tried: int = 0
+    """Matches of a premise with an item that the closure took."""
+
     def number(self, item: Term) -> int:
         """The item's number, new where it is new."""
         found = self.numbers.get(item)
@@ -76,16 +79,20 @@ class _Index:
         return keys
 
     def candidates(self, pattern: Term, bindings: Bindings) -> Sequence[int]:
+        """The fewest items that a bound slot leaves."""
         if not isinstance(pattern, tuple):
             return self.table.get((pattern,), ())
+        kind = (pattern[0], len(pattern))
+        found: Sequence[int] | None = None
         for slot in (1, 2):
             if slot >= len(pattern):
                 break
             value = pattern[slot]
             value = bindings.get(value.name) if isinstance(value, Var) else value
             if value is not None and not isinstance(value, tuple):
-                return self.table.get((pattern[0], len(pattern), slot, value), ())
-        return self.table.get((pattern[0], len(pattern)), ())
+                here = self.table.get((*kind, slot, value), ())
+                found = here if found is None or len(here) < len(found) else found
+        return self.table.get(kind, ()) if found is None else found
 
 
 class _Impatient(Exception):
@@ -95,7 +102,7 @@ class _Impatient(Exception):
 def close(
     axioms: Sequence[Term], rules: Sequence[Rule], deepest: int, max_items: int, patience: int | None = None
 ) -> Hypergraph:
-    """Everything that follows, by an agenda: a new item meets all items that came before it.
+    """Everything that follows, by an agenda: a new item meets those that came before it and fit where it ends.
 
     After `patience` tried matches the graph stays as it is then.
     """
@@ -103,7 +110,6 @@ def close(
     index = _Index()
     agenda: deque[int] = deque()
     seen: set[Edge] = set()
-    tried = 0
 
     def conclude(rule: int, premises: tuple[int, ...], bindings: Bindings) -> None:
         item = fill(rules[rule].conclusion, bindings)
@@ -122,23 +128,24 @@ def close(
         if fresh:
             agenda.append(number)
 
-    def join(rule: int, fixed: int, at: int, chosen: tuple[int, ...], bindings: Bindings, newest: int) -> None:
-        nonlocal tried
-        premises = rules[rule].premises
-        if at == len(premises):
-            conclude(rule, chosen, bindings)
+    def join(rule: int, fixed: int, others: tuple[int, ...], chosen: dict[int, int], bindings: Bindings) -> None:
+        """Every use of a rule whose premise `fixed` is the newest item; `others` are still to be found."""
+        if not others:
+            conclude(rule, tuple(chosen[at] for at in range(len(chosen))), bindings)
             return
-        candidates = (newest,) if at == fixed else tuple(index.candidates(premises[at], bindings))
-        tried += len(candidates)
-        if patience is not None and tried > patience:
+        at, *rest = others
+        premise, newest = rules[rule].premises[at], chosen[fixed]
+        candidates = tuple(index.candidates(premise, bindings))
+        graph.tried += len(candidates)
+        if patience is not None and graph.tried > patience:
             raise _Impatient
         for number in candidates:
             # an earlier premise that is the newest item itself has had its turn
             if at < fixed and number == newest:
                 continue
-            found = match(premises[at], graph.items[number], bindings)
+            found = match(premise, graph.items[number], bindings)
             if found is not None:
-                join(rule, fixed, at + 1, (*chosen, number), found, newest)
+                join(rule, fixed, tuple(rest), {**chosen, at: number}, found)
 
     for axiom in axioms:
         if axiom not in graph.numbers:
@@ -151,11 +158,50 @@ def close(
             newest = agenda.popleft()
             index.add(graph.items[newest], newest)
             for position, rule in enumerate(rules):
-                for fixed in range(len(rule.premises)):
-                    join(position, fixed, 0, (), {}, newest)
+                for fixed, premise in enumerate(rule.premises):
+                    # the newest first: what it binds tells where to look for the others
+                    found = match(premise, graph.items[newest], {})
+                    if found is not None:
+                        others = tuple(at for at in range(len(rule.premises)) if at != fixed)
+                        join(position, fixed, others, {fixed: newest}, found)
     except _Impatient:
         graph.stopped = "patience"
     return graph
+
+
+def levels(graph: Hypergraph) -> list[list[int]] | None:
+    """Edges by level, so that the premises of each stand on levels below it, and all into one item on one level; None
+    where an item follows from itself."""
+    into, lacking = [0] * len(graph.items), [len(set(edge.premises)) for edge in graph.edges]
+    uses: list[list[int]] = [[] for _ in graph.items]
+    for number, edge in enumerate(graph.edges):
+        into[edge.conclusion] += 1
+        for premise in set(edge.premises):
+            uses[premise].append(number)
+    level = [0] * len(graph.items)
+    known = deque(item for item, edges in enumerate(into) if not edges)
+    ready = deque(number for number, premises in enumerate(lacking) if not premises)
+    found: list[list[int]] = []
+    edges_into: dict[int, list[int]] = {}
+    while known or ready:
+        while ready:
+            number = ready.popleft()
+            edge = graph.edges[number]
+            above = 1 + max((level[premise] for premise in edge.premises), default=0)
+            level[edge.conclusion] = max(level[edge.conclusion], above)
+            edges_into.setdefault(edge.conclusion, []).append(number)
+            into[edge.conclusion] -= 1
+            if not into[edge.conclusion]:
+                while len(found) < level[edge.conclusion]:
+                    found.append([])
+                found[level[edge.conclusion] - 1] += edges_into.pop(edge.conclusion)
+                known.append(edge.conclusion)
+        if known:
+            for number in uses[known.popleft()]:
+                lacking[number] -= 1
+                if not lacking[number]:
+                    ready.append(number)
+    return None if any(into) else found
 
 
 def _category_depth(item: Term) -> int:
