@@ -262,3 +262,36 @@ def test_new_rows_need_not_say_what_is_censored(folder: Path, declared: bool) ->
     rate = np.exp(posterior["b"][:, None] * np.array([1.0, -1.0, 0.5]))
     np.testing.assert_allclose(new["rate"], rate, rtol=1e-5)
     assert stats.kstest((new["t"] * rate).ravel(), "expon").pvalue > 1e-3
+
+
+def test_a_guide_that_reads_what_is_drawn_anew_has_it_from_the_file(folder: Path) -> None:
+    """A guide draws the code of each row by its picture: new pictures have codes of their own."""
+    (folder / "a.qvr").write_text("""\
+object Picture, Code : Real 1
+morphism decode : Code -> Picture [role=kernel, scale=0.3] ~ Normal
+morphism encode : Picture -> Code [role=kernel] ~ Normal
+morphism prior : Picture -> Code [role=kernel] ~ Normal(0.0, 1.0)
+program p(x) : Picture -> Picture
+    sample code <- prior(x)
+    observe picture : Picture <- decode(code)
+    return picture
+program encoder : Picture -> Picture [guide=p]
+    sample code <- encode(picture)
+export p
+""")
+    (folder / "d.csv").write_text("x,picture\n" + "".join(f"0,{i / 10 - 2}\n" for i in range(40)))
+    assert qvr("run", "svi", "a.qvr", "--data", "csv:d.csv", "--steps", "300").exit_code == 0
+    (folder / "low.csv").write_text("x,picture\n0,-1.5\n0,1.5\n")
+    (folder / "high.csv").write_text("x,picture\n0,1.5\n0,-1.5\n")
+    codes = []
+    for name in ("low", "high"):
+        done = qvr("sample", "last", "--data", f"csv:{name}.csv", "--draws", "500", "-o", f"{name}.npz")
+        assert done.exit_code == 0, done.output
+        drawn = np.load(folder / f"{name}.npz")
+        assert drawn["picture"].shape[:2] == (500, 2)
+        codes.append(drawn["code"].mean(0).ravel())
+    assert abs(codes[0][0] - codes[0][1]) > 0.5
+    assert codes[0] == pytest.approx(codes[1][::-1], abs=0.3)
+    (folder / "none.csv").write_text("x\n0\n")
+    done = qvr("sample", "last", "--data", "csv:none.csv")
+    assert done.exit_code == 1 and "`picture` is not in none.csv, and the guide draws the latents" in done.output

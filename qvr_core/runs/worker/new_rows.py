@@ -31,6 +31,8 @@ class NewRows:
     program: Program
     needs: Needs
     sources: Sources
+    by_guide: frozenset[str] = frozenset()
+    """The observed names by which the guide of a fit draws the latents of each row."""
 
     @cached_property
     def wanted(self) -> Needs:
@@ -42,6 +44,7 @@ class NewRows:
             for need in self.needs.observed
             if (need.missing not in ("", "drop", "lengths") and self._held(need))
             or (need.name in given and self._filled(need))
+            or need.name in self.by_guide
         )
         data = tuple(need for need in self.needs.data if need.name in read or self._wants(need))
         return replace(self.needs, observed=observed, data=data)
@@ -69,6 +72,14 @@ class NewRows:
         blocks = (step for step in self.program.steps if isinstance(step, MarginalizeModel))
         found = (site for block in blocks for site in sites(block.body, ObserveModel))
         return frozenset(site.name for site in found if site.chain is not None and _lag(site))
+
+    def check(self) -> None:
+        """Raises `Refused` where what the guide reads is not there."""
+        for need in self.needs.observed:
+            if need.name in self.by_guide and not self._filled(need):
+                message = f"`{need.name}` is not in {self._where(need)}, and the guide draws the latents of a row by it"
+                fix = f"Give the data a column `{self.sources.column(need.name)}`"
+                raise Refused("data", message, site=need.name, fixes=(fix,))
 
     def notes(self) -> Iterator[str]:
         """What of the observed columns that steps read is not there, or is not used, and what is drawn instead.  Raises

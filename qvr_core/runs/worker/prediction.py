@@ -159,11 +159,14 @@ def _from_guide(run: RunDirectory, draws: int, seed: int, data: NewData | None) 
     fit = restored(run)
     if data is None:
         return Drawn(predictive(fit, draws, seed), _axes(fit.model, {}), terms=term_steps(fit.model.program))
-    new = _on_new_rows(run.job(), data, _Posterior({}, {}, False, ()))
+    own = fit.guide.program.program.data if isinstance(fit.guide, inference.ProgramGuide) else ()
+    read = frozenset(item.name for item in own)
+    new = _on_new_rows(run.job(), data, _Posterior({}, {}, False, ()), read)
     guide, _ = approximated(fit.prepared, fit.guide)
     arrays.manual_seed(seed)
     fit.model.eval()
-    values = inference.Predictive(fit.model, guide, num_samples=draws)(new.given.x, new.given.observations)
+    predicted = inference.Predictive(fit.model, guide, num_samples=draws)
+    values = predicted(new.given.x, new.given.observations, guide_observations=new.by_guide)
     return Drawn(values, _axes(fit.model, {}), new.notes, terms=term_steps(fit.model.program))
 
 
@@ -250,9 +253,11 @@ class _New:
     given: Given
     grown: dict[str, KnownSet]
     notes: tuple[str, ...]
+    by_guide: dict[str, Tensor]
+    """What the guide of the fit reads of what is drawn anew."""
 
 
-def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
+def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior, read: frozenset[str] = frozenset()) -> _New:
     """The model with new data in place of those that it was fitted to.  What is observed need not be there."""
     job = data.job(fit)
     snapshot = analysed(job)
@@ -277,12 +282,14 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
         job = _resized(job, needs, posterior, getattr(files.sources.main, "rows", None))
         snapshot = sized(job, known) if known else analysed(job)
         program = chosen(job, snapshot.model, known)
-        new = NewRows(program, needs_of(program), files.sources)
+        new = NewRows(program, needs_of(program), files.sources, read)
+        new.check()
         rows = typed_data.bound(job, new.wanted, files)
     else:
         assert columns is not None
         program = chosen(job, analysed(job).model)
-        new = NewRows(program, needs_of(program), Sources(of_columns(columns, 0), {}, job.config.columns))
+        new = NewRows(program, needs_of(program), Sources(of_columns(columns, 0), {}, job.config.columns), read)
+        new.check()
         called = {need.name for need in new.wanted.all}
         names = {n: c for n, c in job.config.columns.items() if isinstance(c, str) and n in called}
         rows = bind(columns, new.wanted, names)
@@ -291,6 +298,7 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
     x = rows.x if isinstance(rows, RowsOf) else None
     observations = dict(rows.observations) if isinstance(rows, RowsOf | Whole) else {}  # pyright: ignore[reportUnnecessaryIsInstance]
     kept = kept_numbers(RunDirectory.of(fit))
+    by_guide = {name: observations.pop(name) for name in (*observations,) if name in read and name in model.sites}
     observations |= new.uncensored(rows.rows if columns is None else columns.rows)
     if job.config.algorithm == "nuts" and any(name in posterior.stored for name, _ in model.named_parameters()):
         model = LiftedModel(model, x, observations, job.config.prior_scale)
@@ -299,7 +307,7 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior) -> _New:
     if scaled:
         words = ", ".join(f"`{name}`" for name in scaled)
         notes = (*notes, f"what {words} compute{'s' * (len(scaled) == 1)} from all of the data is that of the fit")
-    return _New(Given(model, x, dict(observations), kept), grown, (*notes, *told))
+    return _New(Given(model, x, dict(observations), kept), grown, (*notes, *told), by_guide)
 
 
 def _speaking(new: NewRows) -> Needs:
