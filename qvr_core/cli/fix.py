@@ -17,7 +17,7 @@ def fix(
     check: bool = typer.Option(False, "--check", help="Write nothing; exit status 1 where a file would change."),
     diff: bool = typer.Option(False, "--diff", help="Write nothing; print what would change."),
 ) -> None:
-    """Write plates with indices: `theta[s : School] <- …` for `theta : School <- …`, `a[school[i]]` for `via=`.
+    """Write plates with indices: `theta\\[s : School] <- …` for `theta : School <- …`, `a\\[school\\[i]]` for `via=`.
 
     Densities, names and draws stay; so does a step that has no such form, and why is said.  A program with an error
     is left alone: what diagnostics offer is `qvr check --fix`.

@@ -69,8 +69,9 @@ def rewritten(text: str, analysed: Callable[[str], Snapshot]) -> Rewritten:
 
 def _once(text: str, analysed: Callable[[str], Snapshot]) -> Rewritten:
     before = analysed(text)
-    if any(found.severity is Severity.ERROR for found in before.diagnostics()):
-        return Rewritten(text, ())
+    wrong = next((found for found in before.diagnostics() if found.severity is Severity.ERROR), None)
+    if wrong is not None:
+        return Rewritten(text, (Kept(wrong.range.start.line, "an error, with which nothing of the file is rewritten"),))
     rewritings, left = _proposed(before)
     for _ in range(ROUNDS):
         if not rewritings:
@@ -79,13 +80,13 @@ def _once(text: str, analysed: Callable[[str], Snapshot]) -> Rewritten:
         for at, new in _edits(before, rewritings):
             source.edit(at.start, at.end, new)
         after = analysed(source.text)
-        wrong = _wrong(before, after, rewritings)
-        if not wrong:
+        changed = _wrong(before, after, rewritings)
+        if not changed:
             return Rewritten(source.text, _kept(before, left))
-        groups = {one.group for one in rewritings if one.unit in wrong}
+        groups = {one.group for one in rewritings if one.unit in changed}
         gone = [one for one in rewritings if one.group in groups]
         rewritings = [one for one in rewritings if one.group not in groups]
-        left += [Left(one.unit, Span(0, 0), wrong[one.unit]) for one in gone if one.unit in wrong]
+        left += [Left(one.unit, Span(0, 0), changed[one.unit]) for one in gone if one.unit in changed]
     return Rewritten(text, _kept(before, left))
 
 

@@ -167,8 +167,10 @@ def test_functions_of_one_element_are_called_for_it() -> None:
 
 def test_a_text_with_an_error_is_left_alone() -> None:
     text = SETS + program(f"{LATENTS}\nobserve y : Pupil <- Normal(a, 1.0)")
-    assert any(found.severity.name == "ERROR" for found in analyse(text).diagnostics())
-    assert rewritten(text, analyse) == Rewritten(text, ())
+    (error,) = (found for found in analyse(text).diagnostics() if found.severity.name == "ERROR")
+    found = rewritten(text, analyse)
+    assert found.text == text
+    assert [(kept.line, kept.reason[:8]) for kept in found.kept] == [(error.range.start.line, "an error")]
 
 
 def test_comments_and_line_ends_stay() -> None:
