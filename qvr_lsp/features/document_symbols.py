@@ -30,6 +30,7 @@ KINDS = {
     "transformation": 12,
     "data type": 10,
     "encoder": 12,
+    "decoder": 12,
     "constructor": 22,
     "data": 8,
     "site": 13,

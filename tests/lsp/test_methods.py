@@ -15,7 +15,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
-from qvr_lsp.features import server
+from qvr_core.ide import symbols
+from qvr_lsp.features import document_symbols, server
 from tests.lsp.editor import EXAMPLES, ROOT, place
 
 BIDIRECTIONAL = EXAMPLES / "bidirectional_rnn_lm.qvr"
@@ -380,3 +381,8 @@ def test_every_method_is_asked_here() -> None:
     answered = [name for name in server.protocol.fm.features if name not in (types.INITIALIZE, types.INITIALIZED)]
     asked = {name: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace("/", "_").lower() for name in answered}
     assert not [name for name, function in asked.items() if name not in source and f"client.{function}" not in source]
+
+
+def test_every_kind_of_declaration_has_one_in_outlines() -> None:
+    """One that has none fails the outline of each file that declares it."""
+    assert document_symbols.KINDS.keys() >= symbols.GLOBAL_KINDS

@@ -109,8 +109,11 @@ def test_programs_of_a_page_are_those_of_the_command_line(tmp_path: Path) -> Non
     [
         ({"text": "object D : FinSet 3\nprogram p : D -> D\n    sample mu <- Nrmal(0.0, 1.0)\n"}, "Nrmal"),
         ({"cells": "school,effect\n0,1\n"}, "there is no column `standard_error`"),
-        ({"cells": "school,effect,standard_error\n" + "0,x,1\n" * 8}, "row 1: `x` is not a number"),
-        ({"main": None}, "there are no data for `effect`"),
+        (
+            {"cells": "school,effect,standard_error\n" + "".join(f"{i},x,1\n" for i in range(8))},
+            "row 1: `x` is not a number",
+        ),
+        ({"main": None}, "no file holds `standard_error`"),
     ],
 )
 def test_what_cannot_be_sampled_is_said(change: dict[str, Any], said: str, tmp_path: Path) -> None:
