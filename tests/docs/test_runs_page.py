@@ -147,7 +147,7 @@ def test_its_settings_are_those_of_a_run(tmp_path: Path) -> None:
     [settings] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "qvr.toml").write_text(settings, encoding="utf-8")
     program = (ROOT / "examples" / "eight_schools.qvr").read_text(encoding="utf-8")
-    program = program.replace("observe effect", "observe y").replace("standard_error)", "sigma)")
+    program = program.replace("observe effect", "observe y").replace("standard_error[s])", "sigma[s])")
     (tmp_path / "schools.qvr").write_text(program, encoding="utf-8")
     table = (ROOT / "examples" / "data" / "eight_schools.csv").read_text(encoding="utf-8")
     (tmp_path / "schools.csv").write_text(table.replace("standard_error", "standard error"), encoding="utf-8")
