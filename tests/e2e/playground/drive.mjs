@@ -231,7 +231,7 @@ try {
   });
 
   await step("data that do not fit are told by file, row and column", async () => {
-    await s.page.fill("#cells", "county,ground,log_radon\n0,1,high\n");
+    await s.page.fill("#cells", `county,ground,log_radon\n0,1,high\n${"0,1,0.5\n".repeat(118)}`);
     await s.page.click("#sample");
     await s.page.locator("#told.error").getByText("`high` is not a number").waitFor();
     holds(/pasted\.csv|radon\.csv/.test(await s.page.textContent("#told")), "the file is named");
