@@ -18,8 +18,8 @@ def term_arrow(drawing: Drawing, arrow: Encoder | Decoder, bundle: Bundle, place
     """A frame with the cases beside each other: each is the constructor with what stands below it, and its arrows."""
     box = Box(id=arrow.name, kind="scan", label=f"{arrow.name}: a case a constructor", origin=arrow.origin)
     if isinstance(arrow, Decoder):
-        return drawing.framed(box, arrow, bundle, partial(made, drawing, arrow, bundle, place))
-    return drawing.framed(box, arrow, bundle, partial(read, drawing, arrow, bundle, place))
+        return drawing.framed(box, arrow, bundle, partial(decoder_cases, drawing, arrow, bundle, place))
+    return drawing.framed(box, arrow, bundle, partial(encoder_cases, drawing, arrow, bundle, place))
 
 
 def _whole(drawing: Drawing, arrow: Encoder | Decoder) -> str:
@@ -27,7 +27,7 @@ def _whole(drawing: Drawing, arrow: Encoder | Decoder) -> str:
     return drawing.add(node)
 
 
-def read(drawing: Drawing, arrow: Encoder, bundle: Bundle, place: Origin | None) -> Bundle:
+def encoder_cases(drawing: Drawing, arrow: Encoder, bundle: Bundle, place: Origin | None) -> Bundle:
     """The cases, between the term that one of them reads and the numbers that it gives."""
     out = _whole(drawing, arrow)
     places = dict(arrow.domain.space.constructors) if isinstance(arrow.domain.space, Terms) else {}
@@ -45,7 +45,7 @@ def read(drawing: Drawing, arrow: Encoder, bundle: Bundle, place: Origin | None)
     return (End(out, arrow.codomain),)
 
 
-def made(drawing: Drawing, arrow: Decoder, bundle: Bundle, place: Origin | None) -> Bundle:
+def decoder_cases(drawing: Drawing, arrow: Decoder, bundle: Bundle, place: Origin | None) -> Bundle:
     """What chooses a constructor, then the cases, between the state and the term that it becomes."""
     out = _whole(drawing, arrow)
     choice: Bundle = ()

@@ -66,11 +66,6 @@ CASES = {
 }
 
 
-def flat(tree: Derivation) -> list[str]:
-    """Rules and words of a tree."""
-    return [tree[0], *(name for part in tree[2] for name in flat(part))]
-
-
 def log_weight(d: Any, tree: Derivation) -> tuple[float, Counter[tuple[str, int]]]:
     """The log weight of a tree and how often it takes each learnable weight; by the items that it shows."""
     name, item, parts = tree

@@ -34,7 +34,7 @@ def cases_offered(snapshot: Snapshot, place: Context) -> Items:
     cases = [child.unit.node for child in statement.header.children]
     written = {case.name.text for case in cases if isinstance(case, CompositionRule)}
     if held is not None and isinstance(node, DecoderHeader):
-        yield from _made(held, written)
+        yield from _decoder_cases(held, written)
         return
     for one in () if held is None else held.constructors:
         if one.name not in written and held is not None:
@@ -48,7 +48,7 @@ def cases_offered(snapshot: Snapshot, place: Context) -> Items:
             )
 
 
-def _made(held: DataType, written: Set[str]) -> Items:
+def _decoder_cases(held: DataType, written: Set[str]) -> Items:
     """What chooses a constructor, and the constructors with something below them, that have no case yet."""
     if held.name not in written and len(held.constructors) > 1:
         yield Completion(

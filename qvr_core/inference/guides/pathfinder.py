@@ -25,7 +25,7 @@ MOST = 1000
 """Densities that a path may ask for: up a funnel it would go on for ever."""
 
 
-class Few(Counted):
+class Limited(Counted):
     """A density that ends the way after `MOST` evaluations, or where it is `ended` from outside."""
 
     def __init__(self, density: Density, ended: Callable[[], bool]) -> None:
@@ -77,7 +77,7 @@ class AutoPathfinderGuide(AutoMixtureGuide):
         found: list[Normal] = []
         for path, generator in enumerate(map(np.random.default_rng, np.random.SeedSequence(seed).spawn(len(self.loc)))):
             away = generator.uniform(-APART, APART, self.width) if path else 0.0
-            normal = best_normal(Few(partial(self._density, model, given), ended), usual + away, generator)
+            normal = best_normal(Limited(partial(self._density, model, given), ended), usual + away, generator)
             if normal is not None:
                 found.append(normal)
         if not found and ended():

@@ -119,7 +119,7 @@ class Builder:
 
     def _declared(self, name: str) -> ArrowModule:
         if name in self.model.arrows:
-            return self._made(self.model.arrows[name])
+            return self._new_module(self.model.arrows[name])
         if name in self.model.lets:
             return self.arrow(self.model.lets[name].arrow)
         if name in self.model.programs:
@@ -143,9 +143,9 @@ class Builder:
         declared = None if isinstance(node, Ref) else getattr(node, "name", None)
         if declared is not None and self.model.arrows.get(declared) is node:
             return self.named(declared)
-        return self._made(node)
+        return self._new_module(node)
 
-    def _made(self, node: Arrow) -> ArrowModule:
+    def _new_module(self, node: Arrow) -> ArrowModule:
         try:
             if isinstance(node, OwnArrow) and self.model.arrows.get(node.name) is not node:
                 return self._module_of_call(node)

@@ -25,7 +25,7 @@ class Plan:
 
 
 def plan_of(graph: Hypergraph) -> Plan:
-    """Raises nothing; its cost is linear in the uses."""
+    """The plan of a graph; its cost is linear in the uses."""
     widest = max((len(edge.premises) for edge in graph.edges), default=0)
     none = len(graph.items)
     rows = [[*edge.premises, *(none,) * (widest - len(edge.premises))] for edge in graph.edges]
