@@ -42,7 +42,11 @@ def align_runs(layout: Layout, printed: dict[int, list[str]]) -> None:
 def _alignable(layout: Layout, statement: Statement, lines: list[str]) -> bool:
     node = statement.header.unit.node
     one_line = layout.end_line(statement.uid) - layout.start_line(statement.uid) == 1 == len(lines)
-    return one_line and isinstance(node, (ObjectDecl, MorphismDecl)) and not is_damaged(statement)
+    if not one_line or not isinstance(node, (ObjectDecl, MorphismDecl)) or is_damaged(statement):
+        return False
+    # A statement that the formatter left as it was may hold a ` : ` elsewhere, in a string for one.
+    _, _, names = lines[0].partition(" : ")[0].partition(" ")
+    return names == ", ".join([name.text for name in node.names])
 
 
 def _follows(layout: Layout, i: int, j: int) -> bool:
