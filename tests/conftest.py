@@ -3,7 +3,10 @@
 import gc
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
+from typing import cast
+from zlib import crc32
 
 import pytest
 
@@ -31,9 +34,28 @@ def pytest_configure(config: pytest.Config) -> None:
         compiled_code.make_room()
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Rooms with tests of seconds come first: what is left to share when a worker runs out is short."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    _sample(items)
+
+
+def _sample(items: list[pytest.Item]) -> None:
+    """Of a test marked `sampled(n)` an n-th of the cases stays, one at least; the others are `slow`.
+
+    By their names: a case that is added moves no other one.
+    """
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for every in cases.values():
+        [share] = cast(pytest.Mark, every[0].get_closest_marker("sampled")).args
+        kept = min(crc32(item.nodeid.encode()) % share for item in every)
+        for item in every:
+            if crc32(item.nodeid.encode()) % share != kept:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

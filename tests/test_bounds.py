@@ -147,6 +147,7 @@ def answers() -> Iterator[Answers]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.sampled(2)
 def test_what_grows_is_one_error_at_most(name: str, answers: Answers) -> None:
     count, code = answers(TEXTS[name])
     assert count <= 1
@@ -154,6 +155,7 @@ def test_what_grows_is_one_error_at_most(name: str, answers: Answers) -> None:
 
 
 @pytest.mark.parametrize("name", MANY_MISTAKES)
+@pytest.mark.sampled(2)
 def test_many_mistakes_are_reported_each_once(name: str, answers: Answers) -> None:
     count, code = answers(MANY_MISTAKES[name])
     assert (count, code) in ((CHAIN, "unknown-name"), (0, ""))

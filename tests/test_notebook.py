@@ -34,6 +34,7 @@ def bundles(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield output.get("data", {})
 
 
+@pytest.mark.slow
 def test_the_notebook_of_the_examples(tmp_path: Path) -> None:
     copy = tmp_path / NOTEBOOK.name
     copy.write_text(NOTEBOOK.read_text(encoding="utf-8"), encoding="utf-8")

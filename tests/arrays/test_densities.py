@@ -39,6 +39,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("kind", "name"), PROGRAMS)
+@pytest.mark.sampled(3)
 def test_value_and_gradient_are_torchs(kind: str, name: str) -> None:
     plain = potential(kind, name)
     value, slope = density_graph(plain)

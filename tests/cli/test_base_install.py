@@ -117,6 +117,7 @@ def test_every_subcommand_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", WORKS)
+@pytest.mark.sampled(2)
 def test_what_works(name: str, base: Path, tmp_path: Path) -> None:
     done = run(base, "-m", "qvr_core.cli", *WORKS[name], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -180,6 +181,7 @@ def with_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", LACKS)
+@pytest.mark.sampled(3)
 def test_what_needs_more_says_so(name: str, base: Path, tmp_path: Path, with_a_run: Path) -> None:
     (tmp_path / "t.csv").write_text("x,y\n1,2\n2,3\n")
     shutil.copytree(with_a_run / ".qvr", tmp_path / ".qvr")

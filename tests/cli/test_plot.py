@@ -90,6 +90,7 @@ def text(result: Result) -> str:
 
 
 @pytest.mark.parametrize("kind", ["posterior", "trace", "rank", "forest", "prior"])
+@pytest.mark.sampled(2)
 def test_numbers_are_labelled_and_helpers_are_left_out(kind: str) -> None:
     shown = labels(kind)
     assert {"b_x", "sd", "u[north]", "u[south]", "sigma", "rate"} <= set(shown)

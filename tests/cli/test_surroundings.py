@@ -52,6 +52,7 @@ def one_sentence(done: subprocess.CompletedProcess[bytes]) -> str:
         FIT, (*FIT, "--json"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_an_output_that_is_full(command: tuple[str, ...], folder: Path) -> None:
     assert one_sentence(qvr(*command, cwd=folder, out=Path("/dev/full"))) == "qvr: the output: No space left on device"
 

@@ -97,6 +97,7 @@ def test_a_worker_that_is_killed_changes_no_draw(
 
 
 @pytest.mark.parametrize("elsewhere", ["none", "local[1]"])
+@pytest.mark.sampled(2)
 def test_a_run_whose_scheduler_is_lost_goes_on_elsewhere(
     elsewhere: str, mortal: Started, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +185,7 @@ def _tasks(dask_scheduler: Any) -> list[str]:
     return [str(key) for key in dask_scheduler.tasks if str(key).startswith("qvr-")]
 
 
+@pytest.mark.slow
 def test_from_python_with_a_client_of_ones_own(cluster: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     program = loads(SCHOOLS).morphism
     given = {"y": torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])}

@@ -76,6 +76,7 @@ def test_no_wire_of_a_sound_example_is_marked() -> None:
 
 
 @pytest.mark.parametrize("path", RUNS, ids=name)
+@pytest.mark.sampled(2)
 def test_an_example_runs(path: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("analyses", "*.svg"))
     shutil.copy(ROOT / "qvr.toml", tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,13 @@ from tests.patience import HANG
 EVALUATOR = Path(__file__).with_name("evaluators") / "evaluate_torch.py"
 
 
-def test_thirty_programs_and_all_families_agree(tmp_path: Path) -> None:
+THIRDS = [NAMES[::3], *(pytest.param(NAMES[at::3], marks=pytest.mark.slow) for at in (1, 2))]
+
+
+@pytest.mark.parametrize("names", THIRDS)
+def test_thirty_programs_and_all_families_agree(names: Sequence[str], tmp_path: Path) -> None:
     assert len(NAMES) >= 30
-    write_cases(tmp_path, NAMES, "torch")
+    write_cases(tmp_path, names, "torch")
     write_cases_of_families(tmp_path, "torch", TORCH.families)
     done = subprocess.run(
         [sys.executable, "-I", str(EVALUATOR), str(tmp_path)],
@@ -35,7 +40,7 @@ def test_thirty_programs_and_all_families_agree(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = worst(json.loads(done.stdout), tmp_path)
-    assert set(found) == {*NAMES, *CASES}
+    assert set(found) == {*names, *CASES}
     assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
 
 

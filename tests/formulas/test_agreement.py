@@ -208,6 +208,7 @@ def _weighted(log_density: Callable[[Array], Array], start: Array) -> tuple[Arra
 
 
 @pytest.mark.parametrize("case", EACH, ids=lambda case: case.formula)
+@pytest.mark.sampled(2)
 def test_posteriors_agree_with_a_computation_of_their_own(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def ask_everything(snapshot: Snapshot, dice: random.Random, places: int) -> None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.sampled(3)
 def test_damaged_examples(path: Path) -> None:
     dice = random.Random(path.stem)
     text = path.read_text()
@@ -79,6 +80,7 @@ def test_damaged_examples(path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", BLOCKS, ids=lambda path: path.stem)
+@pytest.mark.sampled(3)
 def test_spec_cases(page: Path) -> None:
     dice = random.Random(page.stem)
     for number, part in enumerate(page.read_text().split("```qvr")[1:]):

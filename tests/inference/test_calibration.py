@@ -122,6 +122,7 @@ def test_numbers_that_nothing_moves_have_no_ranks(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sampled(2)
 def test_a_replicate_is_the_chain_that_it_would_be_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that is compared with the program once for all changes no rank."""
     monkeypatch.setattr(calibration, "WARMUP", 50)

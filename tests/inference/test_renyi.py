@@ -52,6 +52,7 @@ def by_quadrature(y: np.ndarray, alpha: float, loc: float, log_scale: float) -> 
 
 @pytest.mark.parametrize("doubly", [False, True])
 @pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.sampled(2)
 def test_the_bound_and_its_gradient_are_those_of_quadrature(alpha: float, doubly: bool) -> None:
     torch.manual_seed(3)
     model, data, guide, evidence = started()

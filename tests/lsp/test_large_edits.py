@@ -96,6 +96,7 @@ def in_order(editor: Editor, first: Any, second: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", EDITS)
+@pytest.mark.sampled(3)
 async def test_another_file_is_answered_while_an_edit_is_much_work(editor: Editor, name: str) -> None:
     text, change = EDITS[name]
     uri = await opened(editor, name, text)
@@ -108,6 +109,7 @@ async def test_another_file_is_answered_while_an_edit_is_much_work(editor: Edito
 
 
 @pytest.mark.parametrize("method", ["qvr/model", "textDocument/documentSymbol", "textDocument/semanticTokens/full"])
+@pytest.mark.sampled(3)
 async def test_another_file_is_answered_while_a_large_answer_is_made(editor: Editor, method: str) -> None:
     uri = await opened(editor, "chain", LONG_CHAIN)
     with editor.in_one_write():

@@ -143,6 +143,7 @@ async def shared() -> AsyncIterator[Callable[[Encoding], Awaitable[Editor]]]:
 
 
 @pytest.mark.parametrize(("name", "encoding", "edits"), CASES)
+@pytest.mark.sampled(3)
 async def test_random_edits(
     name: str, encoding: Encoding, edits: int, shared: Callable[[Encoding], Awaitable[Editor]]
 ) -> None:

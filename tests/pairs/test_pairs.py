@@ -67,6 +67,7 @@ def _differences(programs: Sequence[Collection[str]], *engines: Torch | Nuts | P
 
 
 @pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.sampled(3)
 def test_pairs_say_what_is_computed_element_by_element(feature: str) -> None:
     programs = [pair for pair in _pairs(feature) if pair not in NOT_THERE]
     found = _differences(programs, Torch(), Nuts(), Prior())

@@ -59,6 +59,7 @@ def test_c3_the_text_is_split_once_for_all_findings() -> None:
         "object A : Real 3" + "x" * LONG,
     ],
 )
+@pytest.mark.sampled(2)
 def test_c3_of_a_long_line_what_is_marked_is_printed(line: str, tmp_path: Path) -> None:
     shown = checked(line + "\n", tmp_path)
     assert "a.qvr:1:" in shown

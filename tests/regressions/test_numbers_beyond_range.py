@@ -66,6 +66,7 @@ def test_c1_the_largest_numbers_are_no_error() -> None:
         (["format", "--check", "whole.qvr"], ">&- 2>&- <&-", 0),
     ],
 )
+@pytest.mark.sampled(3)
 def test_c1_a_closed_stream_leaves_the_exit_status(
     arguments: list[str], closed: str, status: int, tmp_path: Path
 ) -> None:

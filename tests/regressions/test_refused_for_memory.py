@@ -32,6 +32,7 @@ def said(size: int, folder: Path, *command: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("command", [("run", "svi"), ("run", "nuts"), ("sample", "--prior")])
+@pytest.mark.sampled(3)
 def test_c4_a_billion_latents_are_refused(command: tuple[str, ...], tmp_path: Path) -> None:
     status, text = said(1_000_000_000, tmp_path, *command, "m.qvr")
     assert status == 1

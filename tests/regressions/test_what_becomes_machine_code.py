@@ -74,6 +74,7 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
+@pytest.mark.sampled(2)
 def test_b7_it_is_machine_code(name: str) -> None:
     text, data = DATA[name]
     potential = potential_of(loads(text).morphism, None, data)

@@ -97,6 +97,7 @@ def work(text: str) -> int:
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.sampled(3)
 def test_c11_the_work_grows_with_the_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # names are compared with one another up to these bounds, and beyond them not at all
     monkeypatch.setattr(spelling, "MOST_CANDIDATES", COUNT // 2)

@@ -55,6 +55,7 @@ def prepared(folder: Path, text: str, program: str | None = None) -> Prepared:
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, *STATISTICS], ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.sampled(3)
 def test_every_example_comes_back_as_it_was(path: Path, tmp_path: Path) -> None:
     if path.stem == "grammar":
         module, run = load(path).morphism, None

@@ -99,6 +99,7 @@ def mass(family: RuntimeFamily, given: list[float], low: float, high: float, bre
 
 @pytest.mark.parametrize("turn", range(3))
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(3)
 def test_the_density_adds_up_to_one_and_draws_follow_it(name: str, turn: int) -> None:
     family, given = runtime(name), arguments(name, turn)
     draws, facts = spread(family, given), PRELUDE_FAMILIES[name]
@@ -129,6 +130,7 @@ def test_the_density_adds_up_to_one_and_draws_follow_it(name: str, turn: int) ->
 
 
 @pytest.mark.parametrize("name", [name for name, facts in PRELUDE_FAMILIES.items() if facts.cdf and not facts.discrete])
+@pytest.mark.sampled(2)
 def test_tails_are_integrals_of_the_density(name: str) -> None:
     family = runtime(name)
     low = PRELUDE_FAMILIES[name].support.low

@@ -93,6 +93,7 @@ def renamed(node: object, old: str, new: str) -> object:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(3)
 def test_whatever_is_renamed_the_program_means_the_same(name: str) -> None:
     text, snapshot = opened(name)
     plain = bare(snapshot.model)

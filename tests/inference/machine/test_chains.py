@@ -65,6 +65,7 @@ def chain(settings: Settings = SETTINGS, model: Any = SCHOOLS) -> Chain:
 @pytest.mark.parametrize(
     ("kernel", "having"), [(NUTSKernel, {}), (HMCKernel, {"num_steps": 7}), (HMCKernel, {"trajectory_length": 1.2})]
 )
+@pytest.mark.sampled(2)
 def test_compiled_chains_draw_what_the_sampler_in_numpy_draws(kernel: Any, having: Any, dense: bool) -> None:
     # later on, what is rounded in another way has grown
     asked: dict[str, Any] = {"kernel": kernel, "having": having, "dense": dense}
@@ -304,6 +305,7 @@ def test_the_compiler_is_told_of_once_for_a_build_on_disk(tmp_path: Path, monkey
     assert begun.count("second") == 0 and begun.count("first") >= 1
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same_build() -> None:
     code = """
 from benchmarks.models import VARYING_SLOPES as MODEL

@@ -110,6 +110,7 @@ def assert_alike(ours: Any, theirs: Any) -> None:
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("guide", GUIDES)
+@pytest.mark.sampled(3)
 def test_a_compiled_step_is_the_plain_one(guide: Any, objective: str) -> None:
     asked: dict[str, Any] = {"guide": guide, "objective": OBJECTIVES[objective]}
     ours, theirs = fitted("compiled", **asked), fitted("plain", **asked)

@@ -63,6 +63,7 @@ def plain(steps: CompiledSteps, noise: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(("kind", "name"), PROGRAMS)
+@pytest.mark.sampled(3)
 def test_bound_and_gradient_are_torchs(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     width = potential(kind, name).width
     generator = np.random.default_rng(5)

@@ -355,7 +355,7 @@ def test_kinetic_energies_of_many_single_numbers_are_summed_as_doubles() -> None
     np.testing.assert_allclose(kinetic(momentum, momentum * np.float32(0.25)), exact, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("engine", "draws"), [("plain", 500), ("compiled", 1500)])
+@pytest.mark.parametrize(("engine", "draws"), [pytest.param("plain", 500, marks=pytest.mark.slow), ("compiled", 1500)])
 def test_energies_are_those_of_the_hamiltonian(engine: str, draws: int) -> None:
     """E = −log p + ½pᵀM⁻¹p where a trajectory starts: the kinetic part is half a χ² of as many degrees as latents."""
     text = "object S : FinSet 6\nprogram p : S -> S\n    sample z : S <- Normal(0.0, 1.0)\n    return z\n"

@@ -86,6 +86,7 @@ def of_groups() -> Any:
 
 
 @pytest.mark.parametrize("asked", [("--folds", "4"), ("--by", "group"), ("--by", "Group", "--folds", "2")])
+@pytest.mark.sampled(2)
 def test_folds_have_the_closed_form(asked: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = fitted(tmp_path, monkeypatch, GROUPS)
     done = qvr("cv", run.run_id, *asked, "--json")

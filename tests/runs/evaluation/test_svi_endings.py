@@ -146,7 +146,10 @@ async def test_a_fit_that_has_not_come_to_rest_says_so(tmp_path: Path) -> None:
     assert "the fit has not come to rest: `b`" in warnings[0]
 
 
-@pytest.mark.parametrize("config", [{}, {"batch_size": 50}, {"guide": "multivariate_normal"}])
+@pytest.mark.parametrize(
+    "config",
+    [{}, pytest.param({"batch_size": 50}, marks=pytest.mark.slow), {"guide": "multivariate_normal"}],
+)
 async def test_a_statistical_program_comes_to_rest_by_default_and_says_nothing(
     tmp_path: Path, config: dict[str, object]
 ) -> None:

@@ -114,6 +114,7 @@ def matrix() -> list[Any]:
 
 
 @pytest.mark.parametrize(("moment", "engine"), matrix())
+@pytest.mark.sampled(2)
 def test_a_killed_run_goes_on_as_the_unbroken_one(moment: Moment, engine: str, tmp_path: Path, whole: Any) -> None:
     job = made(tmp_path, engine=engine)
     assert killed(job, moment)
@@ -311,6 +312,7 @@ def test_other_versions_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("what", ["step-*", "draws-*"])
+@pytest.mark.sampled(2)
 def test_damaged_checkpoints_are_passed_over(what: str, tmp_path: Path, whole: Any) -> None:
     job = made(tmp_path, engine="plain")
     assert killed(job, Moment("draw", 50))

@@ -50,6 +50,7 @@ def job_of(folder: Path, **config: object) -> Job:
     ],
 )
 @pytest.mark.parametrize("engine", ["compiled", "plain"])
+@pytest.mark.sampled(3)
 def test_a_fit_taken_up_again_is_the_unbroken_one(engine: str, config: dict[str, object], tmp_path: Path) -> None:
     unbroken = fit_of(job_of(tmp_path, engine=engine, **config))
     assert unbroken.fast.engine == engine
@@ -85,6 +86,7 @@ def test_the_gradient_of_a_way_is_the_plain_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("guide", ["mixture", "pathfinder", "dais", "iaf", "spline"])
+@pytest.mark.sampled(3)
 def test_a_fit_of_a_guide_of_torchs_taken_up_again_is_the_unbroken_one(guide: str, tmp_path: Path) -> None:
     unbroken = fit_of(job_of(tmp_path, guide=guide))
     assert unbroken.fast.engine == "plain"

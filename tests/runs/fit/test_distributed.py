@@ -66,11 +66,12 @@ def fit(folder: Path, *more: str) -> list[float]:
     return losses_of(store.open("last"))
 
 
-def test_several_processes_give_the_losses_of_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", ["2", pytest.param("3", marks=pytest.mark.slow)])
+def test_several_processes_give_the_losses_of_one(processes: str, tmp_path: Path) -> None:
+    """Two exchange their gradients in another way than more do."""
     one = fit(tmp_path / "one")
     assert len(one) == 25 and one[-1] < one[0]
-    for processes in ("2", "3"):  # two exchange their gradients in another way than more do
-        assert fit(tmp_path / processes, "--nproc", processes) == pytest.approx(one, abs=1e-5)
+    assert fit(tmp_path / processes, "--nproc", processes) == pytest.approx(one, abs=1e-5)
 
 
 def one_step(job: Job, team: Team) -> dict[str, torch.Tensor]:
@@ -126,6 +127,7 @@ def ranks_of(run: RunDirectory) -> dict[str, int]:
 
 @pytest.mark.parametrize("how", ["--nproc", "torchrun"])
 @pytest.mark.parametrize("victim", ["0", "1"])
+@pytest.mark.sampled(3)
 def test_a_killed_process_ends_the_others_with_a_sentence(how: str, victim: str, tmp_path: Path) -> None:
     (tmp_path / "m.qvr").write_text(MODEL)
     (tmp_path / "t.txt").write_bytes(b"the quick brown fox jumps over the lazy dog; " * 100)
@@ -161,17 +163,23 @@ def test_a_killed_process_ends_the_others_with_a_sentence(how: str, victim: str,
     assert again.returncode == 0 and run.status() == "finished", again.stderr
 
 
-def test_what_several_processes_cannot_do_is_reported_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "wanted"),
+    [
+        ((), "sees all of its data in every step"),
+        pytest.param(("--device", "cuda"), "torch finds no GPU", marks=pytest.mark.slow),
+    ],
+)
+def test_what_several_processes_cannot_do_is_reported_once(more: tuple[str, ...], wanted: str, tmp_path: Path) -> None:
     (tmp_path / "m.qvr").write_text(
         "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n"
         "    observe y <- Normal(mu, 1.0)\n    return mu\n"
     )
-    for more, wanted in (((), "sees all of its data in every step"), (("--device", "cuda"), "torch finds no GPU")):
-        command = [sys.executable, "-m", "qvr_core.cli", "run", "svi", "m.qvr", "--nproc", "2", *more]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG)
-        assert done.returncode == 2
-        assert wanted in done.stderr and done.stderr.count("failed: ") == 1, done.stderr
-        assert "Traceback" not in done.stderr and "torch.distributed" not in done.stderr
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "svi", "m.qvr", "--nproc", "2", *more]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG)
+    assert done.returncode == 2
+    assert wanted in done.stderr and done.stderr.count("failed: ") == 1, done.stderr
+    assert "Traceback" not in done.stderr and "torch.distributed" not in done.stderr
 
 
 SCHOOLS = """\

@@ -124,6 +124,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("how", ["truncated", "corrupted", "emptied"])
+@pytest.mark.sampled(3)
 def test_whatever_is_damaged_is_reported(how: str, whole_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(whole_run)
     run = RunStore(whole_run).open("last")

@@ -135,6 +135,7 @@ def test_a_fit_ends_with_the_posterior_of_all_rows(tmp_path: Path, guide: str, s
 
 
 @pytest.mark.parametrize("at", [11, 29])
+@pytest.mark.sampled(2)
 def test_an_interrupted_fit_goes_on_with_the_same_losses(tmp_path: Path, at: int, small: None) -> None:
     written(tmp_path / "d", 410, 2)
     whole, broken = job(tmp_path), job(tmp_path)
@@ -240,6 +241,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
     peaks: list[int] = []
     # what polars has freed would count until the kernel wants it

@@ -31,6 +31,7 @@ LSTM = (Path(__file__).resolve().parents[3] / "examples" / "lstm_lm.qvr").read_t
                                           "max_tree_depth": 1}),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 async def test_memory_is_foretold_within_a_factor_of_two(
     model: str, config: dict[str, object], tmp_path: Path, text: Path
 ) -> None:

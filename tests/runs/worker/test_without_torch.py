@@ -160,6 +160,7 @@ def losses_here(run: RunDirectory) -> list[float]:
         ),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_fit_loads_no_torch_and_takes_the_steps_that_it_takes_with_it(
     name: str, flags: list[str], tmp_path: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_fit_loads_no_torch_and_takes_the_steps_that_it_takes_with_it(
 
 
 @pytest.mark.parametrize("guide", ["normal", "multivariate_normal", "low_rank", "laplace"])
+@pytest.mark.sampled(2)
 def test_where_torch_is_not_installed_fits_end_at_the_posterior(guide: str, tmp_path: Path, conjugate: str) -> None:
     flags = ["--data", "csv:y.csv", "--guide", guide, "--steps", "1500", "--learning-rate", "0.05"]
     events, _ = fit(tmp_path, MISSING, conjugate, *flags)
@@ -192,6 +194,7 @@ def test_where_torch_is_not_installed_fits_end_at_the_posterior(guide: str, tmp_
         assert last.losses.mean_of_last == pytest.approx(-evidence, abs=0.05)
 
 
+@pytest.mark.slow
 def test_where_torch_is_not_installed_a_fit_goes_on_as_if_nothing_had_been(tmp_path: Path, conjugate: str) -> None:
     flags = ["--data", "csv:y.csv", "--schedule", "constant", "--checkpoint-steps", "30"]
     fit(tmp_path, MISSING, conjugate, *flags, "--steps", "80")
@@ -265,6 +268,7 @@ def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) 
     assert len(said) == len(commands) and all(one.strip() for one in said), done.stdout
 
 
+@pytest.mark.slow
 def test_a_command_that_arrays_cannot_compute_begins_anew_with_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -321,6 +321,7 @@ def tensors(values: Values) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("name", SENTENCES)
+@pytest.mark.sampled(2)
 def test_the_density_is_the_one_by_hand(name: str) -> None:
     sentence = SENTENCES[name]
     model = program(sentence)
@@ -343,6 +344,7 @@ def test_one_mistake_is_one_error_at_its_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SENTENCES if name not in PLAIN])
+@pytest.mark.sampled(3)
 def test_chains_are_machine_code(name: str) -> None:
     """Code is used only where the referee has the same density, which is what the engine's name says."""
     sentence = SENTENCES[name]

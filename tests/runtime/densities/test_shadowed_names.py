@@ -120,6 +120,7 @@ def values_density() -> float:
 
 
 @pytest.mark.parametrize("turn", range(len(PLACES)))
+@pytest.mark.sampled(2)
 def test_a_name_of_a_program_may_be_the_languages(turn: int) -> None:
     """Each in one of the places, in turn, and those that the program calls in all: called, they are the language's."""
     expected = values_density()

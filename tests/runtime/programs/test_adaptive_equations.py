@@ -47,6 +47,7 @@ SOLVED = [
 
 
 @pytest.mark.parametrize(("name", "method"), SOLVED)
+@pytest.mark.sampled(2)
 def test_the_density_is_that_of_the_solution_to_the_tolerance(name: str, method: str) -> None:
     # of the lower order many more steps are as exact
     ends = POINTS[0], POINTS[-1]
@@ -69,6 +70,7 @@ def test_the_density_is_that_of_the_solution_to_the_tolerance(name: str, method:
 
 
 @pytest.mark.parametrize(("name", "method"), SOLVED)
+@pytest.mark.sampled(2)
 def test_machine_code_and_autograd_give_the_same(name: str, method: str) -> None:
     step, value = _adaptive(name, f"method={method}, rtol=1e-6")
     model, data = _model(step, value(1.1) + 0.05)
@@ -113,6 +115,7 @@ SUDDEN = HEAD.replace("def forced", "def sudden(t, z, r) = r * z * z\ndef forced
         ("method=stiff", "sqrt(-m)", False),
     ],
 )
+@pytest.mark.sampled(2)
 def test_where_there_is_no_solution_the_density_is_impossible(options: str, first: str, exists: bool) -> None:
     """dz/dt = z² is infinite at 1 / z0: within the times or behind them."""
     rest = f", {options}" if options else ""
@@ -136,6 +139,7 @@ program p : Time -> Real 1
 """
 
 
+@pytest.mark.slow
 def test_a_start_of_a_hundred_thousand_steps_is_compared_nearer_the_middle() -> None:
     data = {"when": torch.as_tensor(WHEN), "y": torch.zeros(6).double()}
     potential = potential_of(dsl.loads(SWING).morphism, None, data)
@@ -272,6 +276,7 @@ def test_robertsons_reaction_is_solved_in_few_steps() -> None:
                 assert slope[0] == pytest.approx(differences, rel=tolerance, abs=1e-2)
 
 
+@pytest.mark.slow
 def test_machine_code_and_autograd_give_the_same_of_robertsons_reaction() -> None:
     model = dsl.loads(ROBERTSON.replace("OPTIONS", "rtol=1e-4, atol=1e-8")).morphism
     data = {"when": torch.as_tensor(LONG), "y": torch.as_tensor(_robertson(0.0))}

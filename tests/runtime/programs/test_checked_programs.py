@@ -108,6 +108,7 @@ def elements(space: Space, *shape: int) -> Any:
 
 
 @pytest.mark.parametrize("source", CASES, ids=[case.name for case in CASES.values()])
+@pytest.mark.sampled(2)
 def test_what_checks_builds_and_draws(source: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     for name, text in CASES[source].files:

@@ -92,6 +92,7 @@ def _model(name: str) -> tuple[Any, Callable[[float], Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled(2)
 def test_the_density_and_its_gradient_are_those_of_the_solution(name: str) -> None:
     model, value, data = _model(name)
 
@@ -109,6 +110,7 @@ def test_the_density_and_its_gradient_are_those_of_the_solution(name: str) -> No
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled(3)
 def test_chains_are_machine_code(name: str) -> None:
     model, _, data = _model(name)
     found = MCMC(NUTSKernel(), 3, 2, 1, seed=1, engine="compiled").run(model, None, data)

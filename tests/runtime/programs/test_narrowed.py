@@ -170,6 +170,7 @@ def test_gradients_of_parameters_include_what_is_divided_by(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("flat")])
+@pytest.mark.sampled(2)
 def test_draws_lie_in_the_space(name: str) -> None:
     lines, _, data, _ = CASES[name]
     model = program(lines)
@@ -197,6 +198,7 @@ def test_draws_have_the_distribution() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled(3)
 def test_chains_are_machine_code_and_agree_with_plain_ones(name: str) -> None:
     lines, _, data, _ = CASES[name]
     model = program(lines)

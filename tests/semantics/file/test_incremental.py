@@ -345,6 +345,7 @@ def tied_sizes(source: random.Random) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled(3)
 def test_sizes_that_are_tied_and_parted_by_edits(seed: int) -> None:
     source = random.Random(seed)
     for _ in range(8):

@@ -72,6 +72,7 @@ def models(path: Path) -> Iterator[Model]:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+@pytest.mark.sampled(4)
 def test_children_are_all_nodes(path: Path) -> None:
     for model in models(path):
         lets = [let.arrow for let in model.lets.values()]
