@@ -17,7 +17,7 @@ ROOT = Path(os.environ.get("QVR_TARGETS", "~/.cache/qvr-targets")).expanduser()
 PYTHON = ROOT / "env" / "bin" / "python"
 STAN_PYTHON = ROOT / "stan" / "bin" / "python"
 # Stan's headers, libraries and compiler into C++ come with httpstan; a C++ compiler is the machine's.
-PACKAGES = {PYTHON: ("numpyro>=0.15", "pymc>=5.28,<6"), STAN_PYTHON: ("httpstan>=4.13", "numpy")}
+PACKAGES = {PYTHON: ("numpyro>=0.15", "diffrax>=0.6", "pymc>=5.28,<6"), STAN_PYTHON: ("httpstan>=4.13", "numpy")}
 
 
 def main() -> int:

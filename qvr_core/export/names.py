@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import keyword
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 PYTHON_WORDS = frozenset(
     (*keyword.kwlist, *keyword.softkwlist, "float", "int", "isinstance", "len", "list", "open", "range", "super")
@@ -25,6 +26,12 @@ class Names:
 
     def __contains__(self, name: str) -> bool:
         return name in self._given
+
+    def beside(self, names: Mapping[str, str]) -> Names:
+        """These names and more, each as near to what it is wanted as as can be: those of a function."""
+        more = copy.copy(self)
+        more._given = {**self._given, **{own: self.fresh(wanted) for own, wanted in names.items()}}
+        return more
 
     def fresh(self, name: str) -> str:
         """`name` or, where that is taken, the name with underscores behind it."""

@@ -20,8 +20,8 @@ from qvr_core.semantics.types.model.steps import IndexedValue, LetModel, Site
 from qvr_core.semantics.types.spaces import Constrained, Dim
 
 RESERVED = (
-    *PYTHON_WORDS, *NUMPYRO.helpers, "data", "predict", "np", "jax", "jnp", "numpyro", "dist", "json", "read_data",
-    "before", "now", "here", "table",
+    *PYTHON_WORDS, *NUMPYRO.helpers, "data", "predict", "np", "jax", "jnp", "numpyro", "diffrax", "dist", "json",
+    "read_data", "before", "now", "here", "table",
 )  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def numpyro_model(reading: Reading) -> Exported:
         *head, "", "import json", "",
         *(["import jax"] if uses_jax else []),
         "import jax.numpy as jnp",
+        *(["import diffrax"] if any("diffrax." in line for line in body) else []),
         *(["import numpy as np"] if steps.completes else []), "import numpyro",
         "from numpyro import distributions as dist",
         *(["from numpyro.infer.reparam import LocScaleReparam"] if steps.centred else []),

@@ -125,7 +125,7 @@ def test_an_equation_is_a_function_and_a_call_of_an_integrator() -> None:
     assert "ode_rk45_tol(growth, [z]', " in text and "ode_bdf_tol(pools, [z, 0.0]', " in text
     for target, place, message in (
         ("stan", "wide", "an equation that reads `n_open`, a size that comes with the data,"),
-        ("numpyro", "growth", "`solve` is not exported to NumPyro; export to Stan"),
+        ("pymc", "growth", "`solve` by `rk45` is not exported to PyMC; export to Stan or NumPyro, or say `method=rk4`"),
     ):
         with pytest.raises(Refused, match=re.escape(message)):
             export(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,29 @@ import scipy.stats
 import torch
 
 from qvr_core import dsl
+from qvr_core.analysis import analyse
+from qvr_core.dsl import loads
 from qvr_core.export import export
 from qvr_core.export.arrays.tables_torch import TORCH
 from qvr_core.export.to_torch import RESERVED
+from qvr_core.runtime.programs.handlers import by_rows, condition
 from tests.examples.statistics.programs import NAMES
+from tests.export.equations import EQUATIONS, LATENTS, MEASURED
 from tests.export.exports import worst, write_cases
-from tests.export.families import CASES, write_cases_of_families
+from tests.export.families import CASES, write_case, write_cases_of_families
 from tests.patience import HANG
 
 EVALUATOR = Path(__file__).with_name("evaluators") / "evaluate_torch.py"
+
+
+def evaluated(folder: Path) -> dict[str, Any]:
+    """Densities of what stands in a folder, by a process without our packages."""
+    done = subprocess.run(
+        [sys.executable, "-I", str(EVALUATOR), str(folder)],
+        capture_output=True, text=True, timeout=HANG, check=False, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 THIRDS = [NAMES[::3], *(pytest.param(NAMES[at::3], marks=pytest.mark.slow) for at in (1, 2))]
@@ -34,12 +49,7 @@ def test_thirty_programs_and_all_families_agree(names: Sequence[str], tmp_path: 
     assert len(NAMES) >= 30
     write_cases(tmp_path, names, "torch")
     write_cases_of_families(tmp_path, "torch", TORCH.families)
-    done = subprocess.run(
-        [sys.executable, "-I", str(EVALUATOR), str(tmp_path)],
-        capture_output=True, text=True, timeout=HANG, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = worst(json.loads(done.stdout), tmp_path)
+    found = worst(evaluated(tmp_path), tmp_path)
     assert set(found) == {*names, *CASES}
     assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
 
@@ -94,3 +104,48 @@ def test_numbers_in_lists_and_names_of_a_module_and_of_an_import(tmp_path: Path)
     ours = loaded.programs["p"].double().log_joint(None, {"a": a, **data})
     assert float(module({"a": a})) == pytest.approx(float(ours), rel=1e-12)
     assert {name for name in dir(torch.nn.Module()) if not name.startswith("_")} <= set(RESERVED)
+
+
+def gradients(text: str, latents: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the exported density and of ours, by the name of the latent."""
+    own = {name: torch.tensor(value, requires_grad=True) for name, value in latents.items()}
+    scope: dict[str, Any] = {}
+    made = export(analyse(text), "equations", "torch")
+    exec(made.text, scope)
+    scope["Equations"](made.data(MEASURED, {}))(own).backward()
+    ours = {name: torch.tensor(value, requires_grad=True) for name, value in latents.items()}
+    given = {name: torch.as_tensor(value) for name, value in MEASURED.items()}
+    loads(text).morphism.run(None, condition({**given, **ours}), by_rows(1)).log_joint().sum().backward()
+    return {name: one.grad for name, one in own.items()}, {name: one.grad for name, one in ours.items()}
+
+
+def test_equations_have_our_density_and_our_gradient(tmp_path: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    write_case(tmp_path, "equations", "torch", EQUATIONS, MEASURED, LATENTS)
+    assert max(worst(evaluated(tmp_path), tmp_path).values()) <= 1e-7
+    found, wanted = gradients(EQUATIONS, LATENTS)
+    for name, one in found.items():
+        torch.testing.assert_close(one, wanted[name], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["rk45", "stiff"])
+def test_an_equation_without_a_solution_has_no_density(method: str) -> None:
+    """z' = z² from 1 is 1 / (1 + start - t), and leaves the numbers at 1 + start."""
+    text = f"""object Time : FinSet 2
+def square(t, z) = z * z
+program p : Time -> Time
+    data when : Time
+    sample m <- Normal(0.0, 1.0)
+    let z[t : Time] = solve(square, 1.0, start=m, at=when, method={method}, rtol=1e-8, atol=1e-10, max_steps=2000)
+    observe y[t : Time] <- Normal(z[t], 1.0)
+    return m
+"""
+    scope: dict[str, Any] = {}
+    made = export(analyse(text), "p", "torch")
+    exec(made.text, scope)
+    model = scope["P"](made.data({"when": [0.5, 0.9], "y": [1.0, 9.0]}, {}))
+    wanted = scipy.stats.norm.logpdf([0.0, 1.0 - 2.0, 9.0 - 10.0]).sum()
+    assert float(model({"m": torch.tensor(0.0)})) == pytest.approx(wanted, abs=1e-3)
+    assert float(model({"m": torch.tensor(-0.2)})) == -math.inf
+    with pytest.raises(ValueError, match="ascend from its start"):
+        model({"m": torch.tensor(0.6)})

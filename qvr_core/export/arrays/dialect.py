@@ -27,6 +27,8 @@ class Dialect:
     places: str
     """Terms (N, K) added up by place: `{0}` terms, `{1}` places, `{2}` how many there are, `{3}` is K."""
     stack: str
+    broadcast: str
+    """A list of arrays, each with the axes of all."""
     constant: str
     """A list of numbers as an array."""
     number: str
@@ -44,6 +46,11 @@ class Dialect:
     total: str
     """The sum of all elements."""
     logsumexp: str
+    as_array: str
+    """A value, which may be a number, as an array."""
+    equations: Mapping[str, str]
+    """Of each method of `solve` a call: `{0}` the right side, `{1}` the first state, `{2}` its arguments, `{3}` the
+    start, `{4}` the times; `{steps}`, `{rtol}`, `{atol}`, `{most}`, `{plates}`.  One that is missing is refused."""
     helpers: Mapping[str, str] = field(default_factory=dict[str, str])
     """Functions that an exported file has where a template calls them."""
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from qvr_core.export.arrays.dialect import ARITHMETIC, BASES, INFIX, REDUCTIONS, Dialect
+from qvr_core.export.arrays.equations import solution
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of, size_called
 from qvr_core.export.refusals import Refused
@@ -102,7 +103,7 @@ class Expressions:
             case FactorTable(cases=cases, body=None) if cases:
                 return self._listed([value for _, value in sorted(cases, key=lambda case: case[0])])
             case Solve():
-                raise Refused(expr.origin, f"`solve` is not exported to {self.dialect.target}", "export to Stan")
+                return solution(self, expr)
             case _:
                 raise self.refused(expr, "this expression")
 
@@ -115,7 +116,9 @@ class Expressions:
             self.dialect.number.format(text) if isinstance(item, Constant) else text
             for item, text in zip(items, texts, strict=True)
         )
-        return self.dialect.stack.format(f"[{', '.join(each)}]")
+        listed = f"[{', '.join(each)}]"
+        alike = len(ranks := set(map(_written_rank, items))) == 1 and None not in ranks
+        return self.dialect.stack.format(listed if alike else self.dialect.broadcast.format(listed))
 
     def refused(self, expr: ExprBase, what: str) -> Refused:
         """What the target cannot say, at the expression."""
@@ -322,6 +325,14 @@ def rank(expr: Expr) -> int | None:
             return len(kind.indexed)
         case _:
             return None
+
+
+def _written_rank(expr: Expr) -> int | None:
+    """How many axes the text of a value has, where that is known: new axes in front are left to broadcasting."""
+    if not isinstance(expr, Arrange):
+        return 0 if isinstance(expr, Constant) else rank(expr)
+    lead = next((at for at, axis in enumerate(expr.axes) if axis is not None), len(expr.axes))
+    return len(expr.axes) - lead
 
 
 def is_constant(expr: Expr) -> bool:

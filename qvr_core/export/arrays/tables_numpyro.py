@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qvr_core.export.arrays import equations
 from qvr_core.export.arrays.bases import bases
 from qvr_core.export.arrays.dialect import TAILS, Dialect
 from qvr_core.operations.table import templates
@@ -104,6 +105,7 @@ _HELPERS = {
     first = large & (jnp.cumsum(large, -2) == 1)
     return vectors * jnp.sign((vectors * first).sum(-2, keepdims=True))
 ''',
+    **equations.NUMPYRO,
     **bases("jnp", where="jnp.where", pi="jnp.pi"),
 }  # fmt: skip
 
@@ -117,6 +119,7 @@ NUMPYRO = Dialect(
     scatter="added_up({0}, {1}, {2})",
     places="at_places({0}, {1}, {2})",
     stack="jnp.stack({0})",
+    broadcast="jnp.broadcast_arrays(*{0})",
     constant="jnp.array({0})",
     number="{0}",
     full="jnp.full(({0},), {1})",
@@ -128,6 +131,12 @@ NUMPYRO = Dialect(
     log_prob="log_probs({0}, {1})",
     total_log_prob="log_prob({0}, {1})",
     total="jnp.sum({0})",
+    as_array="jnp.asarray({0})",
+    equations={
+        "rk4": "solve_rk4({0}, {1}, {2}, {3}, {4}, {steps}{plates})",
+        "rk45": "solve_by(diffrax.Dopri5(), {0}, {1}, {2}, {3}, {4}, {rtol}, {atol}, {most}{plates})",
+        "stiff": "solve_by(diffrax.Kvaerno5(), {0}, {1}, {2}, {3}, {4}, {rtol}, {atol}, {most}{plates})",
+    },
     logsumexp="jax.nn.logsumexp({0}, {1})",
     helpers=_HELPERS,
 )

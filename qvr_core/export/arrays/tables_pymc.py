@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qvr_core.export.arrays import equations
 from qvr_core.export.arrays.bases import bases
 from qvr_core.export.arrays.dialect import TAILS, Dialect
 from qvr_core.operations.table import templates
@@ -83,6 +84,7 @@ _HELPERS = {
     places = pt.broadcast_to(places, terms.shape[:-1])
     return pt.inc_subtensor(pt.zeros((count, values))[places], terms)
 ''',
+    **equations.PYMC,
     **bases("pt", where="pt.switch", pi="3.141592653589793"),
 }  # fmt: skip
 
@@ -96,6 +98,7 @@ PYMC = Dialect(
     scatter="added_up({0}, {1}, {2})",
     places="at_places({0}, {1}, {2}, {3})",
     stack="pt.stack({0})",
+    broadcast="pt.broadcast_arrays(*{0})",
     constant="pt.as_tensor({0})",
     number="pt.as_tensor({0})",
     full="pt.full(({0},), {1})",
@@ -107,6 +110,10 @@ PYMC = Dialect(
     log_prob="pm.logp({0}, {1})",
     total_log_prob="log_prob({0}, {1})",
     total="pt.sum({0})",
+    as_array="pt.as_tensor({0})",
+    equations={
+        "rk4": "solve_rk4({0}, {1}, {2}, {3}, {4}, {steps}{plates})",
+    },
     logsumexp="pt.logsumexp({0}, {1})",
     helpers={
         "log_prob": '''def log_prob(distribution, value):

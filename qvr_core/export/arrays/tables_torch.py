@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qvr_core.export.arrays import equations
 from qvr_core.export.arrays.bases import bases
 from qvr_core.export.arrays.dialect import TAILS, Dialect
 from qvr_core.operations.table import templates
@@ -115,6 +116,7 @@ _HELPERS = {
     first = large & (large.cumsum(-2) == 1)
     return vectors * (vectors * first).sum(-2, keepdim=True).sign()
 ''',
+    **equations.TORCH,
     **bases("torch", where="torch.where", pi="torch.pi"),
 }  # fmt: skip
 
@@ -128,6 +130,7 @@ TORCH = Dialect(
     scatter="added_up({0}, {1}, {2})",
     places="at_places({0}, {1}, {2})",
     stack="torch.stack({0})",
+    broadcast="torch.broadcast_tensors(*{0})",
     constant="torch.tensor({0})",
     number="torch.tensor({0})",
     full="torch.full(({0},), {1})",
@@ -139,6 +142,12 @@ TORCH = Dialect(
     log_prob="log_probs({0}, {1})",
     total_log_prob="log_prob({0}, {1})",
     total="torch.sum({0})",
+    as_array="torch.as_tensor({0})",
+    equations={
+        "rk4": "solve_rk4({0}, {1}, {2}, {3}, {4}, {steps}{plates})",
+        "rk45": "solve_rk45({0}, {1}, {2}, {3}, {4}, {rtol}, {atol}, {most}{plates})",
+        "stiff": "solve_stiff({0}, {1}, {2}, {3}, {4}, {rtol}, {atol}, {most}{plates})",
+    },
     logsumexp="torch.logsumexp({0}, {1})",
     helpers=_HELPERS,
 )
