@@ -44,8 +44,8 @@ test: setup ## run the tests, but for the statistical ones, the long replays and
 test-changed: setup ## run those of them that what differs from main can reach (BASE=… for another branch)
 	$(PY) -m scripts.changed_tests $(DEFAULT_TESTS)
 
-statistical: setup ## run the tests that fit whole models, on one machine and on clusters
-	$(PY) -m pytest -m statistical -n 2 --dist worksteal
+statistical: setup ## run the tests that fit whole models, on one machine and on clusters, and those that take seconds
+	$(PY) -m pytest -m "(statistical or long) and not slow" -n 2 --dist worksteal
 
 targets: setup ## compare exported programs with Stan, NumPyro and PyMC, in environments of their own
 	$(PY) -m scripts.targets

@@ -99,7 +99,7 @@ def tested(command: list[str], packages: Path) -> tuple[int, str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = [str(Path(command[0]).parent / "own"), str(packages), str(ROOT)]
     environment |= {"PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"}
-    options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not statistical", *WITH_TORCH]
+    options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not statistical and not long", *WITH_TORCH]
     last = ""
     with subprocess.Popen(
         [*command, "-m", "pytest", *options, *TESTS],

@@ -44,11 +44,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _sample(items: list[pytest.Item]) -> None:
     """Of a test marked `sampled(n)` an n-th of the cases stays, one at least; the others are `slow`.
 
-    By their names: a case that is added moves no other one.
+    By their names: a case that is added moves no other one.  What `make test` leaves out anyway stays where it is.
     """
     cases = defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        if item.get_closest_marker("sampled") is not None:
+        elsewhere = any(item.get_closest_marker(name) for name in ("statistical", "long", "slow"))
+        if item.get_closest_marker("sampled") is not None and not elsewhere:
             cases[item.nodeid.partition("[")[0]].append(item)
     for every in cases.values():
         [share] = cast(pytest.Mark, every[0].get_closest_marker("sampled")).args

@@ -174,6 +174,7 @@ sys.exit("torch" in sys.modules)
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_every_kind_is_written_and_loads_no_torch() -> None:
     done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -183,6 +184,7 @@ def test_every_kind_is_written_and_loads_no_torch() -> None:
     assert Path("one.svg").exists() and Path("pit.svg").exists()
 
 
+@pytest.mark.long
 def test_a_legend_hides_nothing_and_one_far_draw_flattens_nothing(folder: Path) -> None:
     run = RunStore(folder).open("last")
     stored = Stored.of(run, ["b_x", "sd", "u[north]", "u[south]", "sigma", "rate"])

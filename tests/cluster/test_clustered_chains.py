@@ -97,7 +97,7 @@ def test_a_worker_that_is_killed_changes_no_draw(
 
 
 @pytest.mark.parametrize("elsewhere", ["none", "local[1]"])
-@pytest.mark.sampled(2)
+@pytest.mark.long
 def test_a_run_whose_scheduler_is_lost_goes_on_elsewhere(
     elsewhere: str, mortal: Started, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +158,7 @@ def own_units(folder: Path) -> list[int]:
     return [process for process in units_at_work() if has_file(process, folder)]
 
 
+@pytest.mark.long
 async def test_cancel_reaches_all_and_leaves_no_task(cluster: Started, tmp_path: Path) -> None:
     job = made(tmp_path, cluster=cluster.address, samples=10_000_000, checkpoint_steps=None)
     begun = asyncio.Event()
@@ -185,7 +186,7 @@ def _tasks(dask_scheduler: Any) -> list[str]:
     return [str(key) for key in dask_scheduler.tasks if str(key).startswith("qvr-")]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_from_python_with_a_client_of_ones_own(cluster: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     program = loads(SCHOOLS).morphism
     given = {"y": torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])}

@@ -169,6 +169,7 @@ def test_value_and_gradient_of_every_program_are_torchs(texts: Any, tmp_path: Pa
                 np.testing.assert_allclose(answer.arrays[1], slope, rtol=1e-9, atol=atol, err_msg=name)
 
 
+@pytest.mark.long
 def test_programs_of_chance_have_torchs_densities(tmp_path: Path) -> None:
     jobs: list[Job] = []
     wanted: list[tuple[int, float, Any]] = []

@@ -171,6 +171,7 @@ def test_what_does_not_fit_is_not_read(tmp_path: Path) -> None:
     assert "are left" in told(lambda: read_paragraphs(str(tmp_path / "t.txt"), room=MB))
 
 
+@pytest.mark.long
 def test_the_memory_limit_of_a_run_holds_for_its_data(tmp_path: Path) -> None:
     (tmp_path / "p.qvr").write_text(
         "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n    observe y <- Normal(mu, 1.0)\n"

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_page_runs_and_prints_what_it_shows() -> None:
     blocks = re.findall(r"<!-- run -->\n```python\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == PAGE.count("```python") >= 5

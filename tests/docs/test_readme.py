@@ -32,6 +32,7 @@ def test_there_is_a_tour() -> None:
 
 
 @pytest.mark.timeout(2 * HANG * len(TOUR))
+@pytest.mark.long
 def test_the_tour_works_as_written(checkout: Path) -> None:
     """In one piece: what it does last is done with the runs that it made first."""
     environment = {**os.environ, "PATH": shell_path(), "COLUMNS": "160"}

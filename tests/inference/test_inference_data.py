@@ -79,6 +79,7 @@ def test_chains_leave_all_groups_in_double_precision() -> None:
         assert all(variable.dtype == np.float64 for variable in tree[group].data_vars.values())
 
 
+@pytest.mark.long
 def test_a_fit_by_svi_leaves_the_same_groups_and_its_weights(tmp_path: Path) -> None:
     rows = "\n".join(f"{row},{x},{y}" for row, x, y in zip("abcdef", X, Y, strict=True))
     (tmp_path / "d.csv").write_text(f"Row,x,y\n{rows}\n")

@@ -269,6 +269,7 @@ async def test_calls_lead_into_other_files_and_back(folder: Path) -> None:
     assert await editor.stop() == 0
 
 
+@pytest.mark.long
 async def test_large_files_are_read_and_checked_while_others_are_answered(folder: Path) -> None:
     head = "morphism x0 : Hidden -> Hidden [role=linear]\n"
     chain = "".join(f"let x{n} = x{n - 1} >> x0\n" for n in range(1, 2301))

@@ -289,7 +289,7 @@ async def test_model_is_plain_json(editor: Editor) -> None:
     assert LM.split("\n")[start["line"]].startswith("let backbone")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_memory_of_closed_files_is_given_back(editor: Editor) -> None:
     text = "".join(f"object A{n} : Real {n + 1}\nmorphism f{n} : A{n} -> A{n} [role=linear]\n" for n in range(1500))
     sizes: list[int] = []

@@ -88,6 +88,7 @@ def test_many_features_together_say_what_is_computed_element_by_element(features
 
 
 @pytest.mark.skipif(NODE is None, reason="Node is not installed")
+@pytest.mark.long
 def test_machine_code_of_many_features_is_that_of_torch() -> None:
     machine = Machine()
     found = _differences([features_of(one) for one in SEVERAL], machine)

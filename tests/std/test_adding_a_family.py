@@ -72,7 +72,7 @@ def done(folder: Path, *command: str) -> str:
 
 
 @pytest.mark.process
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_family_is_one_block_and_the_commands_of_the_recipe(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     text = folder / "qvr_core" / "std" / "families.qvr"

@@ -22,6 +22,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_run_fits_what_is_typed_and_posterior_shows_it(session: Session, ask: Ask, data: Path) -> None:
     ask(SCHOOLS.replace("HalfCauchy(5.0)", "HalfNormal(5.0)"))
     said = ask(":run --samples 80")

@@ -221,6 +221,7 @@ PathFinder.find_spec = without
 """
 
 
+@pytest.mark.long
 def test_where_llvmlite_is_not_installed_a_run_goes_on_and_says_so_once(tmp_path: Path) -> None:
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden" / "sitecustomize.py").write_text(HIDDEN)
@@ -305,7 +306,7 @@ def test_the_compiler_is_told_of_once_for_a_build_on_disk(tmp_path: Path, monkey
     assert begun.count("second") == 0 and begun.count("first") >= 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_process_finds_the_same_build() -> None:
     code = """
 from benchmarks.models import VARYING_SLOPES as MODEL

@@ -145,6 +145,7 @@ def test_a_run_may_be_killed_again_and_again(tmp_path: Path, whole: Any) -> None
 @pytest.mark.parametrize(
     "draw", [TOTAL + 3, *(pytest.param(draw, marks=pytest.mark.slow) for draw in (20, TOTAL + 40))]
 )
+@pytest.mark.long
 def test_chains_that_run_one_after_another_go_on(draw: int, tmp_path: Path, whole: Any) -> None:
     """Those of network parameters: the first may be done when the second is killed."""
     job = made(tmp_path, LIFTED, engine="plain")

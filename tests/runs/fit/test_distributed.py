@@ -67,6 +67,7 @@ def fit(folder: Path, *more: str) -> list[float]:
 
 
 @pytest.mark.parametrize("processes", ["2", pytest.param("3", marks=pytest.mark.slow)])
+@pytest.mark.long
 def test_several_processes_give_the_losses_of_one(processes: str, tmp_path: Path) -> None:
     """Two exchange their gradients in another way than more do."""
     one = fit(tmp_path / "one")

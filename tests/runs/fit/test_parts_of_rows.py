@@ -73,6 +73,7 @@ def test_the_mean_over_all_parts_is_the_bound_of_all_rows(tmp_path: Path, size: 
     assert size == ROWS or max(found) - min(found) > 0.1
 
 
+@pytest.mark.long
 def test_a_fit_in_parts_ends_with_the_posterior_of_all_rows(tmp_path: Path) -> None:
     text = """\
 object Row : FinSet _

@@ -94,6 +94,7 @@ program around : Row -> Real 1 [guide=network, rest=mean_field]
 """
 
 
+@pytest.mark.long
 def test_a_guide_for_weights_with_a_prior_moves_in_the_runs_precision(written: Path) -> None:
     x, y = np.arange(10) / 5, np.arange(10) % 3
     (written / "network.qvr").write_text(WEIGHTS)

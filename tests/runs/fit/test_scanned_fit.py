@@ -241,7 +241,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
     peaks: list[int] = []
     # what polars has freed would count until the kernel wants it

@@ -85,6 +85,7 @@ def conducted(job: Job) -> tuple[list[Event], Event]:
     return events, events[-1]
 
 
+@pytest.mark.long
 def test_a_run_reports_how_often_it_is_right(tmp_path: Path, prose: Path) -> None:
     job = make_job(tmp_path, steps=600, learning_rate=0.01, schedule="cosine", held_out_rows=150)
     events, last = conducted(job)

@@ -66,6 +66,7 @@ def test_shown_draws_are_those_that_are_stored(tmp_path: Path, engine: str, monk
     assert seen == {0: list(range(40)), 1: list(range(40))}
 
 
+@pytest.mark.long
 def test_watching_changes_no_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unseen, shown, _ = sampled(tmp_path / "a")
     monkeypatch.setattr(shown_draws, "INTERVAL", 0.0)

@@ -71,6 +71,7 @@ def constants(told: dict[str, Any], name: str) -> list[Any]:
 
 
 @needs_node
+@pytest.mark.long
 def test_programs_of_a_page_are_those_of_the_command_line(tmp_path: Path) -> None:
     answers = prepared([asked(*case) for case in CASES], tmp_path)
     jobs: list[Job] = []

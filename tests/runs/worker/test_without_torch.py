@@ -107,6 +107,7 @@ program p : Real 1 -> Real 1
 """
 
 
+@pytest.mark.long
 def test_a_program_that_arrays_cannot_trace_begins_anew_with_torch(tmp_path: Path) -> None:
     (tmp_path / "p.qvr").write_text(LOOKING)
     events, loaded = run(tmp_path, WATCHING, tmp_path / "p.qvr")
@@ -194,7 +195,7 @@ def test_where_torch_is_not_installed_fits_end_at_the_posterior(guide: str, tmp_
         assert last.losses.mean_of_last == pytest.approx(-evidence, abs=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_where_torch_is_not_installed_a_fit_goes_on_as_if_nothing_had_been(tmp_path: Path, conjugate: str) -> None:
     flags = ["--data", "csv:y.csv", "--schedule", "constant", "--checkpoint-steps", "30"]
     fit(tmp_path, MISSING, conjugate, *flags, "--steps", "80")
@@ -249,6 +250,7 @@ for command in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.long
 def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) -> None:
     fit(tmp_path, WATCHING, conjugate, "--data", "csv:y.csv", "--steps", "300")
     commands = (
@@ -268,7 +270,7 @@ def test_what_reads_a_run_loads_no_torch_either(tmp_path: Path, conjugate: str) 
     assert len(said) == len(commands) and all(one.strip() for one in said), done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_command_that_arrays_cannot_compute_begins_anew_with_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

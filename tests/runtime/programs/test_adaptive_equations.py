@@ -139,7 +139,7 @@ program p : Time -> Real 1
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_start_of_a_hundred_thousand_steps_is_compared_nearer_the_middle() -> None:
     data = {"when": torch.as_tensor(WHEN), "y": torch.zeros(6).double()}
     potential = potential_of(dsl.loads(SWING).morphism, None, data)
@@ -253,6 +253,7 @@ def _robertson(m: float) -> Any:
     return made.y.T
 
 
+@pytest.mark.long
 def test_robertsons_reaction_is_solved_in_few_steps() -> None:
     """Rates from 0.04 to 3e7 over seven decades of time: density and gradient against LSODA."""
     y = _robertson(0.0) + 0.3 * np.array([0.01, 1e-6, 0.01])
@@ -276,7 +277,7 @@ def test_robertsons_reaction_is_solved_in_few_steps() -> None:
                 assert slope[0] == pytest.approx(differences, rel=tolerance, abs=1e-2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_machine_code_and_autograd_give_the_same_of_robertsons_reaction() -> None:
     model = dsl.loads(ROBERTSON.replace("OPTIONS", "rtol=1e-4, atol=1e-8")).morphism
     data = {"when": torch.as_tensor(LONG), "y": torch.as_tensor(_robertson(0.0))}
