@@ -23,7 +23,10 @@ def term_arrow(drawing: Drawing, arrow: Encoder | Decoder, bundle: Bundle, place
 
 
 def _whole(drawing: Drawing, arrow: Encoder | Decoder) -> str:
-    node = Node(id=arrow.name, kind="operator", label=arrow.name, detail=arrow_type(arrow), origin=arrow.origin)
+    drawn = arrow.sort.value
+    node = Node(
+        id=arrow.name, kind="operator", label=arrow.name, detail=arrow_type(arrow), origin=arrow.origin, sort=drawn
+    )
     return drawing.add(node)
 
 

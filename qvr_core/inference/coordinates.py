@@ -179,7 +179,8 @@ def _arrow_coordinate(model: ProgramModule, site: str, spec: NoiseSpec, purpose:
             site=site,
         )
     if spec.base == "value":
-        leaf = model.leaves.get(spec.path.removesuffix("@last"))
+        # a kernel that is used again, and its last draw, have other paths
+        leaf = model.leaves.get(spec.path.partition("#")[0].removesuffix("@last"))
         head = getattr(leaf, "head", None)
         if head is None:
             raise NoDensity(f"`{site}`: {purpose} cannot move `{spec.path}`", site=site)

@@ -272,3 +272,44 @@ def test_synthetic_terms_are_as_deep_as_their_decoder_makes_them(tmp_path: Path)
     _, observed = train.batch(torch.arange(40))
     assert observed["formula"].shape[1] > 1
     assert observed["formula"][:, :, 1].max() < 3
+
+
+DRAWN = """\
+data type Tree = leaf(Real 2) | up(Tree) | node(Tree, Tree)
+object Code : Real 2
+morphism grow : Code -> Code [role=kernel, param_source=linear] ~ Normal
+morphism join : Code * Code -> Code [role=kernel, param_source=linear] ~ Normal
+encoder walk : Tree -> Code
+    leaf(x) = x
+    up(a) = grow(a)
+    node(a, b) = join(a, b)
+program p(t) : Tree -> Code
+    sample m <- walk(t)
+    observe y : Code <- Normal(m, 0.5)
+    return m
+export p
+"""
+
+
+@pytest.mark.parametrize(
+    "how", [["svi", "--steps", "20"], ["nuts", "--warmup", "5", "--samples", "5", "--chains", "1"]]
+)
+def test_new_terms_are_drawn_anew_of_a_fit(how: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Larger ones than the fit saw; what is computed is the same in every draw."""
+    monkeypatch.chdir(tmp_path)
+    Path("m.qvr").write_text(DRAWN)
+    rows = {
+        "(up (leaf (1 2)))": [0.5, 1.0],
+        "(node (leaf (0 0)) (up (leaf (1 1))))": [0.0, 1.0],
+        "(leaf (1 1))": [1.0, 1.0],
+    }
+    Path("d.ndjson").write_text("".join(json.dumps({"t": t, "y": y}) + "\n" for t, y in rows.items()))
+    Path("new.csv").write_text("t\n(leaf (3 4))\n(node (node (up (up (leaf (1 1)))) (leaf (0 1))) (up (leaf (2 2))))\n")
+    fitted = CliRunner().invoke(app, ["run", *how, "m.qvr", "--data", "ndjson:d.ndjson", "--threads", "1"])
+    assert fitted.exit_code == 0, fitted.output
+    done = CliRunner().invoke(app, ["sample", "last", "--data", "csv:new.csv", "--json"])
+    assert done.exit_code == 0, done.output
+    found = {row["name"]: row for row in json.loads(done.stdout)}
+    for place, number in enumerate((3.0, 4.0)):
+        assert found[f"y[0, {place}]"]["mean"] == pytest.approx(number, abs=1.0)
+        assert found[f"y[1, {place}]"]["sd"] > 0.6

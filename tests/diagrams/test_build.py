@@ -299,6 +299,12 @@ def test_an_encoder_is_a_frame_of_its_cases() -> None:
         assert [wire.mismatch for _, _, wire in wires(graph) if wire.mismatch] == []
 
 
+def test_draws_of_cases_are_drawn_as_sampled() -> None:
+    text = TERMS.replace("role=linear", "role=kernel] ~ Normal #").replace("let y =", "sample y <-")
+    found = {node.id: node.sort for node in nodes(build(standalone(text), "p"))}
+    assert (found["both"], found["letter"], found["meaning_2"]) == ("->", "=>", "->")
+
+
 DECODED = """\
 object Name : {p, q}
 object Code : Real 4

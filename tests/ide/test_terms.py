@@ -120,6 +120,17 @@ def test_an_encoder_is_offered_and_followed_as_an_arrow() -> None:
     assert "12 parameters" in markdown(answer.content)
 
 
+def test_the_hover_of_an_encoder_says_what_is_drawn() -> None:
+    drawn = TEXT.replace("= letter(n)", "= shaken(letter(n))")
+    drawn += "morphism shaken : Code -> Code [role=kernel] ~ Normal\n"
+    answer = hover(*at(drawn.replace("encoder meaning", "encoder mean$0ing")))
+    assert answer is not None
+    text = markdown(answer.content)
+    assert "encoder meaning : Formula -> Code" in text
+    assert "Each node makes the draws of its case." in text
+    assert "Exact density, given 1 innovation" in text
+
+
 DECODER = """\
 object Name : FinSet 3
 data type Formula = atom(Name) | truth | not(Formula) | and(Formula, Formula)

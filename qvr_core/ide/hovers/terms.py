@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qvr_core.ide.arrows_in_words import density_text
 from qvr_core.ide.descriptions import documentation
+from qvr_core.ide.language_words import sentence
 from qvr_core.ide.prose import Code, Prose, prose
 from qvr_core.ide.symbols import Symbol
 from qvr_core.ide.view import model_of
+from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.semantics.types.model.terms import Decoder, Encoder, constructor_text
 
 if TYPE_CHECKING:
@@ -37,7 +40,10 @@ def encoder_text(snapshot: Snapshot, symbol: Symbol) -> Prose:
         return prose(f"encoder `{symbol.name}`, which has an error", documentation(snapshot, symbol))
     cases = len(held.cases)
     says = f"{cases} case{'' if cases == 1 else 's'}: a term is encoded from its leaves up."
-    head = f"encoder {held.name} : {held.type} => {held.codomain.written}"
+    sampled = held.sort is Sort.SAMPLED
+    head = f"encoder {held.name} : {held.type} {'->' if sampled else '=>'} {held.codomain.written}"
+    if sampled:
+        says += f" Each node makes the draws of its case. {sentence(density_text(held.density))}"
     return prose(Code(head), documentation(snapshot, symbol), says)
 
 

@@ -148,8 +148,10 @@ class CoordinateGuide(Guide):
     """A guide on the coordinates of the latents, one density per block.
 
     With `x` or `observations` the shapes are those of a run on them, so that every position of a sequence has its own
-    parameters; without, positions share theirs.
+    parameters; without, positions share theirs.  `apart` is False where log q is that of all blocks together.
     """
+
+    apart = True
 
     def __init__(
         self,
@@ -259,6 +261,9 @@ class CoordinateGuide(Guide):
                 z, term = self.drawn_block(block, shape, generator)
                 value, log_jacobian = block.noise(z)
                 made[spec.path] = value
+                if self.apart and spec.made is not None and block.standard and block.site not in proposal.scored:
+                    # what nothing reads is drawn from the prior, as far as the bound goes
+                    term = arrays.where(spec.made, term, arrays.zeros_like(term))
                 proposal.terms.append(term if log_jacobian is None else term + log_jacobian)
                 if block.kind == "normal" and block.site in proposal.scored:
                     # the site's own density has this block's prior already

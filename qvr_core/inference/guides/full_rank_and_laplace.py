@@ -20,6 +20,8 @@ from qvr_core.runtime.values.errors import InputProblem
 class JointGuide(CoordinateGuide):
     """Draws all latents of a row as one vector of width `self.width`."""
 
+    apart = False
+
     def __init__(
         self,
         model: ProgramModule,
@@ -180,6 +182,7 @@ class AutoLowRankMultivariateNormalGuide(JointGuide):
 class AutoLaplaceGuide(AutoDeltaGuide):
     """First the mode, as AutoDeltaGuide; then `laplace_approximation` makes the Normal of its curvature."""
 
+    apart = False  # as the density whose curvature is taken
     noted = ("off_mode",)
     off_mode: float | None = None
     """After `laplace_approximation`: how far the point is from the mode, in standard deviations of that Normal."""

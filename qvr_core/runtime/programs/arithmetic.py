@@ -176,7 +176,13 @@ def _apply(expr: Apply, parts: Parts) -> Evaluate:
     module = parts.arrow(expr.arrow)
     domain = expr.arrow.domain.space
     items = [compile_expr(arg, parts) for arg in expr.args]
+    if module.sampled:
 
+        def draw(frame: Frame) -> Cell:
+            assert frame.draw is not None
+            return Cell(frame.draw(expr, as_argument([part(frame) for part in items], domain, frame.rows)), True)
+
+        return draw
     codomain = expr.arrow.codomain.space
     scalar = isinstance(codomain, Real) and width(codomain) == 1
 

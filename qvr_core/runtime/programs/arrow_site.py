@@ -150,7 +150,8 @@ class ArrowSite:
         given_noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
         noise = self.innovations(x, given_noise, request.generator)
         log_prob = log_innovations = None
-        if request.wanted is not False:
+        # the elements of what is observed are asked for: the noise that a latent came from need not be known
+        if request.wanted is not False and not (request.pointwise and self.kind == "sample"):
             log_prob, log_innovations = self._densities(x, y, noise or None, frame)
         record = self._record(True, y, log_prob, log_innovations, dict(noise))
         if request.pointwise and self.kind == "observe":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from qvr_core.runtime.values.cells import Cell, repeat_rows
 from qvr_core.runtime.values.errors import MissingData
 from qvr_core.runtime.values.layout import is_listing
 from qvr_core.runtime.values.precision import at_least, precision
+from qvr_core.semantics.types.model.expressions import Apply
 
 
 @dataclass(slots=True)
@@ -54,6 +55,8 @@ class Frame:
     """What an index looks at, the first element and how many, where that is not all that it runs through."""
     ended: list[Tensor] = field(default_factory=list[Tensor])
     """bool (B,) or (1,): where a differential equation has no solution up to its last time."""
+    draw: Callable[[Apply, Value], Value] | None = None
+    """What draws from a sampled arrow that is applied to values; None where none is."""
 
     def __getitem__(self, name: str) -> Cell:
         cell = self.bound.get(name)

@@ -11,7 +11,7 @@ every draw but the last is an *innovation*.  Given the innovations, the density 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from typing_extensions import TypeIs
 
@@ -42,12 +42,15 @@ class NoiseSpec:
 
     A scan has two entries for its cell's last draw: `cell` holds the steps but the last, time on axis 1 in reading
     order, and `cell@last` the last step (final).  With `emit=all` there is one, `cell`, and it is final.
+
+    `made` (B,) says which rows make the draw, None where all do: the noise of the others is read by nothing.
     """
 
     path: str
     shape: tuple[int, ...]
     base: str
     final: bool
+    made: Tensor | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations
@@ -44,7 +45,7 @@ class Parts:
         """The draws of part `index`; where `final` is False none of them is a last one."""
         renamed = self.inner[index]
         return [
-            NoiseSpec(spec.path if renamed is None else renamed[spec.path], spec.shape, spec.base, spec.final and final)
+            replace(spec, path=spec.path if renamed is None else renamed[spec.path], final=spec.final and final)
             for spec in self.arrows[index].noise_specs(x)
         ]
 

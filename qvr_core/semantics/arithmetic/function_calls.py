@@ -252,9 +252,9 @@ def _is_parameter(name: str, ctx: StepContext) -> bool:
 
 
 def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: ArithCall, ctx: StepContext) -> Expr:
-    """A deterministic arrow applied to values."""
+    """A deterministic arrow applied to values; where the context has draws, a sampled one, too."""
     name = expr.func.text
-    drawn = arrow.sort is Sort.SAMPLED and not _is_parameter(name, ctx)
+    drawn = arrow.sort is Sort.SAMPLED and not ctx.draws and not _is_parameter(name, ctx)
     if drawn:
         message = f"`{name}` is a sampled arrow: draw from it with `sample … <- {name}(…)`"
         ctx.scope.report(SAMPLED_IN_LET, message, expr.func.span, fixes=_drawn_instead(expr, ctx))

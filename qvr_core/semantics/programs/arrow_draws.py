@@ -61,8 +61,10 @@ def check_arrow_draw(draw: Draw, site: str, ctx: StepContext, front: Sequence[Ax
     """What a site draws from an arrow, once for each element of the axes `front` and of those of its arguments."""
     typed = _typed(draw, site, ctx, front)
     several = front or typed.plate is not None or typed.type.indexed
-    if several and has_terms(typed.model.arrow.codomain.space):
-        message = f"`{draw.name.text}` draws a term for each element of a set, and a row has one term yet"
+    arrow = typed.model.arrow
+    if several and (has_terms(arrow.domain.space) or has_terms(arrow.codomain.space)):
+        word = "draws" if has_terms(arrow.codomain.space) else "reads"
+        message = f"`{draw.name.text}` {word} a term for each element of a set, and a row has one term yet"
         ctx.scope.report(UNSUPPORTED, message, draw.name.span)
         return TypedArrow(typed.model, ValueType(Unknown(), rows=typed.type.rows))
     return typed

@@ -24,7 +24,7 @@ from qvr_core.semantics.programs.observed.missing_cells import missing_cells
 from qvr_core.semantics.programs.step_options import StepOptions, check_noncentred, read_step_options
 from qvr_core.semantics.programs.typed_sites import Ascription, TypedSite, drawn_as, made_site, named_type
 from qvr_core.semantics.scope.environment import StepContext
-from qvr_core.semantics.scope.scope import UNKNOWN
+from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry
 from qvr_core.semantics.types.codes import UNSUPPORTED
 from qvr_core.semantics.types.density import EXACT
 from qvr_core.semantics.types.model.arrows import Damaged
@@ -159,8 +159,12 @@ def _check_density(kind: str, draw: Draw, model: ArrowDraw, ctx: StepContext) ->
         ctx.scope.report(NO_DENSITY, message, draw.name.span)
         return False
     if density == "none":
-        message = f"`{draw.name.text}` ends in a deterministic arrow after its last draw: it has no density and "
-        ctx.scope.report(NO_DENSITY, message + f"cannot be {word}", draw.name.span)
+        why = "ends in a deterministic arrow after its last draw"
+        entry = ctx.scope.lookup(draw.name.text)
+        if isinstance(entry, ArrowEntry) and entry.kind == "encoder":
+            why = "has no case that ends in a draw"
+        message = f"`{draw.name.text}` {why}: it has no density and cannot be {word}"
+        ctx.scope.report(NO_DENSITY, message, draw.name.span)
         return False
     return True
 

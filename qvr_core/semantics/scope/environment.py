@@ -169,6 +169,8 @@ class StepContext:
     """Index variables of the `factor`, and the indices of the step that is being typed."""
     drawing: Callable[[ArithCall, Family], Expr] | None = None
     """What the call of a family comes to in the formula of a draw; None elsewhere."""
+    draws: bool = False
+    """True where a sampled arrow that is applied to values is drawn from: in a case of an encoder."""
     marginal: bool = False
     """True inside `marginalize`."""
     guarded: bool = False

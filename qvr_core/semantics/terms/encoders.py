@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from qvr_core.semantics.arithmetic.arithmetic import check_arith
 from qvr_core.semantics.arithmetic.broadcasting import flattened
@@ -14,15 +15,24 @@ from qvr_core.semantics.scope.scope import (
     declarations,
 )
 from qvr_core.semantics.terms.cases import Constructors, Mistakes, declared, refuse_batch_norm, type_named
-from qvr_core.semantics.types.codes import UNSUPPORTED
-from qvr_core.semantics.types.density import DETERMINISTIC
+from qvr_core.semantics.types.density import DETERMINISTIC, along_trees
 from qvr_core.semantics.types.diagnostics import Origin, Related
-from qvr_core.semantics.types.model.arrows import Sort
-from qvr_core.semantics.types.model.expressions import Expr, ValueType
+from qvr_core.semantics.types.model.arrows import Density, Sort
+from qvr_core.semantics.types.model.expressions import (
+    Contract,
+    Expr,
+    FactorTable,
+    Function,
+    Scatter,
+    Solve,
+    ValueType,
+    Window,
+)
 from qvr_core.semantics.types.model.terms import Constructor, DataType, Encoder, EncoderCase, constructor_text
 from qvr_core.semantics.types.program_codes import ENCODER_CASE, SAMPLED_IN_LET
-from qvr_core.semantics.types.spaces import Named, Space, has_seq, is_real, is_unknown
+from qvr_core.semantics.types.spaces import Named, Space, has_seq, is_finite, is_real, is_unknown
 from qvr_core.semantics.types.type_text import structure
+from qvr_core.semantics.types.walk import draws_of, operands, walk
 from qvr_core.syntax.tree.declarations import CompositionRule, EncoderHeader
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.objects import ObjectExpr
@@ -66,13 +76,14 @@ def check_encoder(statement: Statement, scope: Scope) -> Encoder | None:
     if not damaged:
         open_ = [one for one in held.constructors if one.name not in seen]
         constructors.missing(header.name, open_, "each constructor")
+    density = _density(list(found.values()), held)
     return Encoder(
         name=header.name.text,
         domain=Named(held.space.space, written(header.domain)),
         codomain=codomain,
-        sort=Sort.DETERMINISTIC,
+        sort=Sort.DETERMINISTIC if density is DETERMINISTIC else Sort.SAMPLED,
         origin=scope.origin(header.name.span),
-        density=DETERMINISTIC,
+        density=density,
         type=held.name,
         cases=tuple(found[one] for one in constructors.known if one in found),
     )
@@ -125,24 +136,58 @@ def _case(
 
 
 def _body(child: Placed[object], case: CompositionRule, bindings: Mapping[str, Binding], scope: Scope) -> Expr:
-    ctx = StepContext(scope, dict(bindings), child.unit.text)
+    ctx = StepContext(scope, dict(bindings), child.unit.text, draws=True)
     reported = len(scope.diagnostics)
     body = check_arith(case.body, ctx)
     for free in ctx.free:
         scope.unknown(Name(free.name, free.origin.span), "variable", tuple(bindings))
     for at, one in enumerate(scope.diagnostics[reported:], reported):
         if one.code is SAMPLED_IN_LET:
-            # the draw that a program would take instead is none of an encoder
-            message = "a case of an encoder is computed, and this is drawn: draws in encoders are not there yet"
+            # the step of a program that draws instead is none of an encoder
+            message = (
+                "a case draws from a declared arrow, `f(a)`, and from nothing else: declare a kernel of this family"
+            )
             place = one.place if isinstance(one.place, Origin) else scope.origin(case.body.span)
             del scope.diagnostics[at:]
-            scope.report(UNSUPPORTED, message, place)
+            scope.report(ENCODER_CASE, message, place)
             break
+    _refuse_many_draws(body, scope)
     refuse_batch_norm([body], ENCODER_CASE, scope)
     if ctx.lifts:
         message = "a term has no sequence below it, and one is read here"
         scope.report(ENCODER_CASE, message, case.body.span)
     return body
+
+
+def _refuse_many_draws(body: Expr, scope: Scope) -> None:
+    """Report a draw that stands where something runs over elements: a node makes each of its draws once."""
+    inner = {
+        id(draw): draw
+        for one in walk(body, operands)
+        if isinstance(one, Function | FactorTable | Solve | Contract | Scatter | Window)
+        for part in operands(one)
+        for draw in draws_of(part)
+    }
+    inner.update((id(draw), draw) for draw in draws_of(body) if draw.own)
+    for draw in inner.values():
+        message = "this would be drawn for each element of something, and a node makes a draw once"
+        scope.report(ENCODER_CASE, message, draw.origin)
+        return
+
+
+def _density(cases: Sequence[EncoderCase], held: DataType) -> Density:
+    """How the density of what a term is encoded as is computed."""
+    nested = any(None in one.arguments for one in held.constructors)
+    last: list[Density] = []
+    before: list[Density] = []
+    for case in cases:
+        for draw in draws_of(case.body):
+            own = draw.arrow.density
+            if draw is case.body:
+                last.append(own)
+            else:
+                before.append(replace(own, kind="score") if is_finite(draw.arrow.codomain.space) else own)
+    return along_trees(last, before, nested=nested)
 
 
 def _check_given(body: Expr, case: CompositionRule, codomain: Named, scope: Scope) -> None:

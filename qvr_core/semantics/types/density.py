@@ -77,6 +77,27 @@ def scanned(cell: Density, state: Space, *, emit_all: bool) -> Density:
     return Density(kind, cell.innovations + 1, cell.summed, cell.draws + 1)
 
 
+def along_trees(last: Sequence[Density], before: Sequence[Density], *, nested: bool) -> Density:
+    """An encoder counts the draws of its cases once: every node makes those of its case.
+
+    `last` are the draws that cases end in, `before` the others; where terms are `nested` others read the last ones,
+    too.  It has a density where a case ends in a draw: given all draws below the root, that of the root's.
+    """
+    inside = [*last, *before] if nested else before
+    draws = sum(part.draws for part in (*last, *before))
+    if not last and not before:
+        return DETERMINISTIC
+    dense = [part for part in last if part.kind != "none"]
+    if not dense:
+        return Density("none", draws, 1, draws)
+    if any(part.kind == "score" for part in (*dense, *before)) or any(part.summed > 1 for part in inside):
+        return Density("score", draws, 1, draws)
+    innovations = sum(part.draws for part in inside) if nested else sum(part.draws for part in before)
+    innovations += 0 if nested else sum(part.innovations for part in last)
+    summed = max(part.summed for part in dense)
+    return Density("summed" if summed > 1 else "conditional" if innovations else "exact", innovations, summed, draws)
+
+
 def _cardinality(space: Space) -> int:
     return math.prod(
         int(factor.size) if isinstance(factor, Finite) and isinstance(factor.size, int) else 1

@@ -45,6 +45,7 @@ from qvr_core.semantics.types.model.arrows import (
     Repeat,
     Residual,
     Scan,
+    Sort,
     Stack,
     TakeFactor,
     Tensor,
@@ -133,6 +134,12 @@ def bodies(arrow: TermArrowBase) -> tuple[Expr, ...]:
         cases = (arrow.choice, *arrow.cases) if arrow.choice is not None else arrow.cases
         return tuple(place for case in cases for place in case.places)
     return tuple(case.body for case in arrow.cases) if isinstance(arrow, Encoder) else ()
+
+
+def draws_of(body: Expr) -> tuple[Apply, ...]:
+    """The sampled arrows that a case of an encoder draws from, each once, in the order of the text."""
+    found = {id(one): one for one in walk(body, operands) if isinstance(one, Apply) and one.arrow.sort is Sort.SAMPLED}
+    return tuple(found.values())
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:

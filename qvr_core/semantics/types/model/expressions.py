@@ -64,7 +64,8 @@ class Matrix(ExprBase):
 
 @immutable_by_name
 class Apply(ExprBase):
-    """A deterministic arrow applied to values (their product is the argument).
+    """A deterministic arrow applied to values (their product is the argument); in a case of an encoder also a sampled
+    one, which is drawn from.
 
     `own` has for each argument how many of its last axes the arrow reads, where the others are as rows to it; empty
     where the arguments have none.

@@ -44,8 +44,8 @@ class DataType:
 
 @immutable_by_name
 class EncoderCase:
-    """`and(a, b) = combine(a, b)`: the code of a term of `constructor`, computed from its arguments, of which those
-    that are terms stand for their codes."""
+    """`and(a, b) = combine(a, b)`: the code of a term of `constructor`, made from its arguments, of which those that
+    are terms stand for their codes.  Sampled arrows that the body applies are drawn from, once for each node."""
 
     constructor: str
     parameters: tuple[str, ...]
