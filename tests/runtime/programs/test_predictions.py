@@ -10,6 +10,7 @@ from torch import Tensor
 from qvr_core import dsl
 from qvr_core.inference import MCMC, NUTSKernel, Predictive
 from qvr_core.inference.mcmc import MCMCResult
+from qvr_core.inference.pointwise import Given
 from qvr_core.runtime.programs.handlers import condition
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem
@@ -128,3 +129,22 @@ def test_predictions_are_stored_with_their_labels() -> None:
     assert list(tree["posterior_predictive"]["State"].values) == ["north", "south"]
     assert set(tree["posterior"].data_vars) == {"p"}
     assert "share" not in tree["log_likelihood"].data_vars
+
+
+def test_data_drawn_anew_and_predictions_are_independent_given_the_latents() -> None:
+    """Both are made for draws that a run has stored, each by a seed of its own: one would make them the same draws."""
+    text = """object Time : FinSet 12
+program p : Time -> Real 1
+    sample a <- Normal(0.0, 1.0)
+    observe y[t : Time] <- Normal(a, 1.0)
+    predict again[t : Time] <- Normal(a, 1.0)
+    return a
+"""
+    model, y, count = dsl.loads(text).programs["p"], _normals(12), 2_000
+    latents = {"a": torch.zeros(count)}
+    given = Given(model, None, {"y": y})
+    for number in (0, 1, 7):
+        drawn, later = given.replicates(latents, number)["y"], given.predictions(latents)["again"]
+        assert drawn.shape == later.shape == (count, 12)
+        together = torch.corrcoef(torch.stack([drawn.reshape(-1), later.reshape(-1)]))
+        assert abs(float(together[0, 1])) < 5.0 / (12 * count) ** 0.5
