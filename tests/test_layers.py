@@ -24,7 +24,7 @@ LAYERS = (
     ("analysis",),
     (
         *("workspace", "disk", "diagnostic_pages", "garbage_collection", "examples", "extras", "fetched_libraries"),
-        *("html_tables", "container_types", "dependence"),
+        *("html_tables", "container_types", "dependence", "lexicon_files"),
     ),
     ("lowered",),
     ("ide", "diagrams", "export"),

@@ -15,6 +15,7 @@ from qvr_core.data.needs import Need, Needs
 from qvr_core.data.problems import DataProblem
 from qvr_core.data.tables.columns import LABELS, Columns
 from qvr_core.data.typed.cell_values import no_density, takes
+from qvr_core.data.typed.sentence_cells import padded, sentences, words_of
 from qvr_core.runtime.values.term_tables import table_tensor
 from qvr_core.semantics.terms.written import Table, TermProblem, term_table
 from qvr_core.semantics.types.spaces import Terms
@@ -121,6 +122,8 @@ def tensor_of(columns: Columns, need: Need, names: Mapping[str, str]) -> Tensor:
     column = names.get(need.name, need.name)
     if need.terms is not None:
         return _terms(columns, column, need, need.terms)
+    if need.lexicon is not None:
+        return _sentences(columns, column, need)
     spread = [f"{column}_{i}" for i in range(need.width)]
     if need.width > 1 and column not in columns.columns and spread[0] in columns.columns:
         parts = [_array(columns, one, need) for one in spread]
@@ -150,6 +153,16 @@ def _terms(columns: Columns, column: str, need: Need, space: Terms) -> Tensor:
         return table_tensor(made, space)
     except TermProblem as problem:
         raise _misfit(columns, column, need, problem.message, None, problem.remedy) from None
+
+
+def _sentences(columns: Columns, column: str, need: Need) -> Tensor:
+    """Numbers of words (N, L), −1 behind the ends of sentences."""
+    found = columns.find(column, need.name)
+    cells = found if isinstance(found, list) else found.tolist() if isinstance(found, np.ndarray) else found.to_list()
+    cells = cells if isinstance(cells, list) else [cells]
+    words = words_of(need, columns.path, 0)
+    flat, length = padded(sentences(cells, need, columns.path, column, words, 1 + columns.first))
+    return arrays.tensor(flat, dtype=arrays.int64).reshape(-1, length)
 
 
 def _in_one_axis(array: NDArray[Any], need: Need) -> NDArray[Any]:

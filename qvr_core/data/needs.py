@@ -13,7 +13,7 @@ from qvr_core.semantics.programs.undeclared.aligned_data import without_aligned
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.arrows import Attention, Conv, Ref, Scan
-from qvr_core.semantics.types.model.expressions import Data
+from qvr_core.semantics.types.model.expressions import Data, Lexicon
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import DataName, Program
@@ -26,6 +26,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
+from qvr_core.semantics.types.sentences import sentences_of
 from qvr_core.semantics.types.spaces import Constrained, Finite, Named, Product, Real, Seq, Space, Terms
 from qvr_core.semantics.types.walk import Node, arrow_named, children, sites, walk
 
@@ -44,7 +45,8 @@ class Axis:
 class Need:
     """One thing that must be supplied.
 
-    `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …), 'real' or 'terms';
+    `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …), 'real', 'terms' or
+    'sentences' (words of a `lexicon`);
     `size` is the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound
     a real value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
     there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for, where an
@@ -90,6 +92,8 @@ class Need:
     """The data name that says how many elements each sequence of ragged data, or of an observed step, has."""
     terms: Terms | None = None
     """The data type whose terms an input is."""
+    lexicon: Lexicon | None = None
+    """The words of sentences, which a deduction parses."""
     counts: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
     """Of lengths: the names whose sequences they count, with the sets that these run over."""
 
@@ -171,11 +175,22 @@ def needs_of(program: Program) -> Needs:
             written, size = groups[item.name]
             need = replace(need, kind="finite", size=size, written=written, labels=labels.get(written))
         data.append(need)
+    for at, need in enumerate(data) if (lexicons := sentences_of(program)) else ():
+        if need.name in lexicons:
+            data[at] = _sentences(need, lexicons[need.name])
     ragged = [need for need in (*observed, *data) if need.counted and need.axes]
     for at, need in enumerate(data):
         counts = tuple((one.name, one.axes or ()) for one in ragged if one.counted == need.name)
         data[at] = replace(need, counts=counts) if counts else need
     return Needs(program.name, tuple(inputs), observed, tuple(data), computed)
+
+
+def _sentences(need: Need, lexicon: Lexicon) -> Need:
+    """A data name that holds sentences; as numbers of the places of one it stays what it is."""
+    if need.axes is not None and not need.sequence and not need.inferred:
+        return need
+    written = need.written if need.axes is not None else f"sentences of `{lexicon.deduction}`"
+    return replace(need, kind="sentences", lexicon=lexicon, written=written, sequence=True, values=None)
 
 
 def names_of(needs: Needs) -> set[str]:

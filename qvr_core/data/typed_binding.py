@@ -66,7 +66,7 @@ def typed_tensors(
 def tensor_of(filled: Filled, real: arrays.dtype | None = None) -> Tensor:
     """int64 for elements, truth values and counts, `real` (the run's precision) for others, and where values are
     missing: they are NaN."""
-    whole = filled.need.kind in ("finite", "count") and not filled.missing
+    whole = filled.need.kind in ("finite", "count", "sentences") and not filled.missing
     dtype = arrays.int64 if whole else real or arrays.get_default_dtype()
     flat = [math.nan if number is None else number for number in filled.flat] if filled.missing else filled.flat
     return arrays.tensor(flat, dtype=dtype).reshape(filled.shape)

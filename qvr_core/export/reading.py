@@ -31,6 +31,7 @@ from qvr_core.semantics.types.model.expressions import (
     Apply,
     Arrange,
     Bound,
+    Builtin,
     Constant,
     Data,
     IndexValue,
@@ -53,7 +54,7 @@ from qvr_core.semantics.types.model.steps import (
     StepModel,
 )
 from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space
-from qvr_core.semantics.types.walk import all_steps, sites, until_arrows, values, walk
+from qvr_core.semantics.types.walk import all_steps, operands, sites, until_arrows, values, walk
 
 
 @dataclass(frozen=True)
@@ -256,6 +257,9 @@ def _check(program: Program) -> None:
             "declare what it reads: `data x : Row`",
         )
     for step in all_steps(program.steps):
+        for node in (one for value in values(step) for one in walk(value, operands)):
+            if isinstance(node, Builtin) and node.function == "parse":
+                raise Refused(node.origin, "the chart of a deduction is not exported", "fit it here: `qvr run`")
         if isinstance(step, LetModel | ScoreModel | ParamModel):
             continue
         _check_site(step.site, predicted=isinstance(step, PredictModel), latent=isinstance(step, SampleModel))

@@ -10,6 +10,7 @@ from qvr_core.data.problems import DataProblem
 from qvr_core.data.typed.cell_values import Wrong, reader
 from qvr_core.data.typed.labels import Elements, missing
 from qvr_core.data.typed.layout import Layout, no_column
+from qvr_core.data.typed.sentence_cells import cells_undeclared, sentences, words_of
 from qvr_core.data.typed.sequence_ends import fill_sequences, unread
 from qvr_core.data.typed.sets import Sets
 from qvr_core.data.typed.sources import Arrays, Sources, Table
@@ -70,10 +71,17 @@ def _check_plain(need: Need, sources: Sources) -> None:
     column = sources.column(need.name)
     if isinstance(table, Arrays) and column not in table.arrays:
         raise no_column(need, column, table)
+    if isinstance(table, Arrays) and need.lexicon is not None:
+        cells, _ = cells_undeclared(table.arrays[column], need, table.path)
+        sentences(cells, need, table.path, column, words_of(need, table.path, table.first))
+        return
     if not isinstance(table, Table) or need.width > 1:
         return
     if column not in table.columns:
         raise no_column(need, column, table)
+    if need.lexicon is not None:
+        sentences(table.columns[column], need, table.path, column, words_of(need, table.path, 0))
+        return
     labels = Elements(need.written, need.size or len(need.labels), need.labels) if need.labels else None
     read = reader(need, labels)
     for row, cell in enumerate(table.columns[column], 1):

@@ -13,6 +13,7 @@ from qvr_core.data.problems import DataProblem
 from qvr_core.data.typed.cell_values import Number, Wrong, reader
 from qvr_core.data.typed.labels import Elements, missing
 from qvr_core.data.typed.layout import Columns, Layout
+from qvr_core.data.typed.sentence_cells import cells_of_array, padded, sentences, words_of
 from qvr_core.data.typed.sets import Sets, dim_place
 from qvr_core.data.typed.sources import Array, Arrays, Table
 from qvr_core.semantics.types.data_text import missing_advice
@@ -39,6 +40,8 @@ def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
         return _ends(need, rows, layout, sets, [axis.size for axis in axes])
     source = layout.source_of(need)
     columns = layout.columns(need)
+    if need.lexicon is not None:
+        return _sentences(need, columns.names[0], source, axes, layout)
     values = sets.of(need.values, need) if need.values is not None else None
     if values is not None and values.labels is None:
         # positions count as the file that holds them does
@@ -50,6 +53,37 @@ def fill(need: Need, layout: Layout, sets: Sets) -> Filled:
         filled = _from_table(need, columns, source, axes, read, layout)
     _check_simplex(filled, source.path)
     return filled
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def _sentences(need: Need, column: str, source: Table | Arrays, axes: Sequence[Elements], layout: Layout) -> Filled:
+    """Numbers of words, padded behind the ends of sentences."""
+    first = source.first if isinstance(source, Arrays) else layout.sources.first
+    words = words_of(need, source.path, first)
+    size = prod(axis.size for axis in axes)
+    if isinstance(source, Table):
+        rows: list[list[int] | None] = [None] * size
+        offsets = _offsets(need, source, axes, layout)
+        if axes and layout.finest(need):
+            _check_once(need, source, offsets, axes, layout)
+        for offset, found in zip(
+            offsets, sentences(source.columns[column], need, source.path, column, words), strict=True
+        ):
+            rows[offset] = found
+        if None in rows:
+            raise _absent(need, source, rows.index(None), axes)
+        made = [row for row in rows if row is not None]
+    else:
+        array = source.arrays[column]
+        cells = cells_of_array(array, len(axes))
+        if cells is None or len(cells) != size:
+            message = f"the shape is {_written(array.shape)}, and `{need.written}` takes {_written((size,))} sentences"
+            raise DataProblem(message, path=source.path, column=column, site=need.name, remedy=_expected(axes))
+        made = sentences(cells, need, source.path, column, words)
+    flat, length = padded(made)
+    return Filled(need, (*(axis.size for axis in axes), length), list(flat))
 
 
 # ---------------------------------------------------------------- lengths that a long table tells
@@ -270,7 +304,7 @@ def _from_array(
     read: Callable[[Any], Number],
     rows: int | None,
 ) -> Filled:
-    array = _laid(source.arrays[name], need, axes, source.path)
+    array = _laid(source.arrays[name].even(source.path, name), need, axes, source.path)
     length = (array.shape[len(axes)],) if need.sequence and len(array.shape) > len(axes) else ()
     shape = (*(axis.size for axis in axes), *length, *need.element)
     shape = () if need.aligned and not array.shape else shape

@@ -10,7 +10,8 @@ from qvr_core.data.typed.sources import Array, Arrays
 
 
 def nested_array(value: Any, path: str, name: str) -> Array:
-    """A number, a word or nested lists of such.  Raises `DataProblem` where lists side by side differ in length."""
+    """A number, a word or nested lists of such, ragged where the innermost differ in length.  Raises `DataProblem`
+    where numbers and lists stand side by side."""
     shape: list[int] = []
     level: list[Any] = [value]
     while level and all(isinstance(one, list | tuple) for one in level):
@@ -18,8 +19,7 @@ def nested_array(value: Any, path: str, name: str) -> Array:
         sizes = {len(one) for one in lists}
         if len(sizes) > 1:
             message = f"lists beside each other have {' and '.join(str(size) for size in sorted(sizes))} entries"
-            remedy = "Give all of them the same length"
-            raise DataProblem(message, path=path, column=name, remedy=remedy)
+            return Array(tuple(shape), level, ragged=message)
         shape.append(sizes.pop())
         level = [entry for one in lists for entry in one]
     if any(isinstance(one, list | tuple | dict) for one in level):

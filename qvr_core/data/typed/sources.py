@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qvr_core.data.column_names import listed
+from qvr_core.data.problems import DataProblem
 
 Cell = str | int | float | bool | None
 """One entry of a column; None where it is missing.  A column may hold lists of them as well."""
@@ -36,6 +37,14 @@ class Array:
     flat: Sequence[Any]
     dims: tuple[str, ...] | None = None
     labels: tuple[tuple[str, ...] | None, ...] = ()
+    ragged: str = ""
+    """What is wrong with lists of different lengths, which `flat` then holds as they stand; '' of an array."""
+
+    def even(self, path: str, name: str) -> Array:
+        """The array.  Raises `DataProblem` where its lists differ in length: only sentences may."""
+        if self.ragged:
+            raise DataProblem(self.ragged, path=path, column=name, remedy="Give all of them the same length")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

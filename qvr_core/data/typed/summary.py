@@ -63,8 +63,11 @@ def _plain(entry: Any) -> Iterator[Any]:
 
 def _summary(need: Need, cells: Sequence[Any], source: Source) -> str:
     there = [cell for cell in cells if not missing(cell)]
+    if need.lexicon is not None:
+        there = [word for cell in there for word in (cell.split() if isinstance(cell, str) else [cell])]
     part = "" if not isinstance(source, Table) or source.whole else f" in the first {source.rows:,} rows"
-    counted = f"{len(there):,} value{'' if len(there) == 1 else 's'}"
+    unit = "value" if need.lexicon is None else "word"
+    counted = f"{len(there):,} {unit}{'' if len(there) == 1 else 's'}"
     gone = f" and {len(cells) - len(there):,} missing" if len(there) < len(cells) else ""
     said = _labels(there) if _is_labels(need, there) else _range(there)
     return f"`{source.path}`: {counted}{gone}{part}" + (f"; {said}" if said else "")

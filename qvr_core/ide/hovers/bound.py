@@ -32,6 +32,7 @@ from qvr_core.semantics.types.model.steps import (
     ScoreModel,
     StepModel,
 )
+from qvr_core.semantics.types.sentences import sentences_of
 from qvr_core.semantics.types.spaces import Finite
 from qvr_core.semantics.types.type_text import space_text
 from qvr_core.semantics.types.walk import all_steps, sites
@@ -146,6 +147,9 @@ def data_told(users: Sequence[Program], name: str, comment: Comment | str = "") 
         for item in program.data
         if item.name == name
     ]
+    lexicon = next((words for program in users if (words := sentences_of(program).get(name)) is not None), None)
+    if lexicon is not None:
+        kinds = [f"sentences, text or lists of words, which `{lexicon.deduction}` parses"]
     names = ", ".join(f"`{program.name}`" for program in users)
     observed = any(site.name == name for program in users for site in sites(program.steps, ObserveModel))
     role = "Data, observed" if observed else "Data, given"

@@ -23,6 +23,7 @@ from qvr_core.data.tables.parquet import parquet_files
 from qvr_core.data.tables.reading import STREAMED, read_columns
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.runs.prepare import typed_data
+from qvr_core.runs.prepare.derivable import check_derivable
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import Estimate, check_fits, check_fits_on, estimate
 from qvr_core.runs.prepare.runnable import built, built_with_guides, chosen
@@ -137,6 +138,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     program = chosen(job, snapshot.model)
     device = device_of(job)
     needs = written = needs_of(program)
+    _check_sentences_named(config, needs)
     _check_data_named(config, program)
     _check_held_out(config)
     _check_terms(config, needs)
@@ -184,6 +186,8 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
             data = Source(rows, typed_data.description(typed, known, written, program))
         case _:
             data = _table(job, program, needs, room)
+    if any(need.lexicon is not None for need in needs.data):
+        check_derivable(program, model, data.train)
     return Prepared(
         job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,
         needed.total, None if typed is None else written, known, guides,
@@ -200,6 +204,22 @@ def _check_data_named(config: RunConfig, program: Program) -> None:
             "Draw them from the program itself: --data synthetic",
         )
         raise Refused("no-data", message, fixes=fixes)
+
+
+def _check_sentences_named(config: RunConfig, needs: Needs) -> None:
+    """Refuse to make sentences up: a deduction says how much one weighs, not how one is drawn."""
+    named = next((need for need in needs.data if need.lexicon is not None and need.name not in config.tables), None)
+    if named is None or named.lexicon is None or config.source in ("csv", "ndjson", "parquet", "npz", "json"):
+        return
+    if config.source == "synthetic":
+        message = f"`{named.name}` holds sentences, and `{named.lexicon.deduction}` parses them but draws none"
+    else:
+        message = f"`{named.name}` holds sentences, and those are read from tables and json, not from `{config.source}`"
+    fixes = (
+        f'Name a table with a column `{named.name}`: --data csv:FILE, or `data = "csv:FILE"` under '
+        f"[run.{needs.program}] in qvr.toml",
+    )
+    raise Refused("no-data", message, site=named.name, fixes=fixes)
 
 
 def _check_terms(config: RunConfig, needs: Needs) -> None:

@@ -18,7 +18,9 @@ from qvr_core.data.size_limits import available
 from qvr_core.data.tables.columns import Columns, read_head
 from qvr_core.data.tables.reading import read_columns
 from qvr_core.data.typed.checking import data_notes
+from qvr_core.data.typed.layout import no_column
 from qvr_core.data.typed.order import sorted_sets
+from qvr_core.data.typed.sentence_cells import cells_undeclared, padded, sentences, words_of
 from qvr_core.data.typed.sequence_ends import fill_sequences
 from qvr_core.data.typed.sources import Arrays, Source, Sources, Table
 from qvr_core.data.typed_binding import has_types, known_sets, typed_tensors, undeclared, whole_sets
@@ -152,8 +154,10 @@ def _plain(need: Need, data: TypedData) -> Tensor:
     if data.columns is not None and source is main:
         return tensor_of(data.columns, need, {name: one for name, one in names.items() if isinstance(one, str)})
     column = data.sources.column(need.name)
+    if need.lexicon is not None and source is not None:
+        return _sentences(need, column, source)
     if isinstance(source, Arrays) and column in source.arrays:
-        array = source.arrays[column]
+        array = source.arrays[column].even(source.path, column)
         return arrays.tensor(array.flat, dtype=_dtype(array.flat)).reshape(array.shape)
     if isinstance(source, Table) and column in source.columns:
         cells = source.columns[column]
@@ -165,6 +169,22 @@ def _plain(need: Need, data: TypedData) -> Tensor:
         remedy=f"Name a file for it: `--data {need.name}=…`",
         usage=True,
     )
+
+
+def _sentences(need: Need, column: str, source: Source) -> Tensor:
+    """The numbers of words of sentences whose set nothing declares, one a row; (L,) of a single one."""
+    single = False
+    if isinstance(source, Arrays):
+        if column not in source.arrays:
+            raise no_column(need, column, source)
+        cells, single = cells_undeclared(source.arrays[column], need, source.path)
+    elif column in source.columns:
+        cells = list(source.columns[column])
+    else:
+        raise no_column(need, column, source)
+    words = words_of(need, source.path, source.first if isinstance(source, Arrays) else 0)
+    flat, length = padded(sentences(cells, need, source.path, column, words))
+    return arrays.tensor(flat, dtype=arrays.int64).reshape(-1 if single else (-1, length))
 
 
 def _dtype(cells: Sequence[Any]) -> arrays.dtype:

@@ -11,9 +11,11 @@ from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.first_cause import first_true
 from qvr_core.runtime.values.indices import in_transform, recording
+from qvr_core.runtime.values.layout import is_listing
 from qvr_core.runtime.values.precision import precision
 from qvr_core.semantics.types.data_text import data_text, missing_advice
 from qvr_core.semantics.types.model.programs import DataName
+from qvr_core.semantics.types.sentences import PADDING
 from qvr_core.semantics.types.spaces import Constrained, Finite, Real, Seq
 
 ROUNDING = 1e-4
@@ -26,8 +28,9 @@ class DeclaredData:
     A tensor is looked at once, however often a loop passes it.
     """
 
-    def __init__(self, item: DataName, missing: bool | None = None) -> None:
-        """`missing` says whether values may be missing; None where they could not be observed either."""
+    def __init__(self, item: DataName, missing: bool | None = None, *, parsed: bool = False) -> None:
+        """`missing` says whether values may be missing; None where they could not be observed either.  What is
+        `parsed` holds sentences: numbers of words, padded behind their ends, or text and lists of words."""
         self.name = item.name
         self.missing = missing
         self.written = data_text(item.type, item.numbers, item.lengths)
@@ -37,6 +40,10 @@ class DeclaredData:
         self.whole = isinstance(element, Finite) or item.numbers == "count"
         self.size = _number(element.size) if isinstance(element, Finite) else None
         self.low, self.high = _bounds(element)
+        self.parsed = parsed and self.sequence
+        if self.parsed:
+            # which words there are a lexicon says, and the deduction that has it
+            self.low, self.high, self.size = float(PADDING), None, None
         self.simplex = isinstance(element, Constrained) and element.kind == "Simplex"
         plates = tuple(_number(size) for size in item.type.sizes)
         length = (None,) if self.sequence else ()
@@ -56,6 +63,8 @@ class DeclaredData:
 
         In a program that reads rows there may be one more axis in front, of `rows` entries.  Raises `InputProblem`.
         """
+        if self.parsed and (is_listing(value) or isinstance(value, str)):
+            return self._sentences(value, program)
         if not is_tensor(value):
             raise self._problem(program, "text" if isinstance(value, str) else type(value).__name__)
         state = (value._version, precision(), rows, reads_rows)
@@ -63,6 +72,16 @@ class DeclaredData:
             self._cell = self._checked(value, program, rows, reads_rows)
             self._given, self._seen = value, state
         return self._cell
+
+    def _sentences(self, value: Sequence[Any] | str, program: str) -> Cell:
+        """Text, or lists of words, as they stand: one sentence, or one for each element of the set."""
+        if len(self.shape) == 1:
+            if not isinstance(value, str) and any(map(is_listing, value)):
+                raise self._problem(program, f"{len(value)} sentences")
+            return Cell(value, False)
+        if isinstance(value, str) or self.shape[0] not in (None, len(value)):
+            raise self._problem(program, "one sentence" if isinstance(value, str) else f"{len(value)} sentences")
+        return Cell([one.split() if isinstance(one, str) else one for one in value], False)
 
     def _checked(self, value: Tensor, program: str, rows: int, reads_rows: bool) -> Cell:
         extra = value.ndim == len(self.shape) + 1

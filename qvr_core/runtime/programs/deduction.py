@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
 from qvr_core.arrays.engine import functional as nnf
+from qvr_core.lexicon_files import LexiconProblem, entries_of
+from qvr_core.runtime.programs.charts import Chart, Charts
 from qvr_core.runtime.tensors.builder import ArrowBuilder
-from qvr_core.runtime.tensors.chart import Plan, item_weights, plan_of
-from qvr_core.runtime.tensors.terms import read
+from qvr_core.runtime.tensors.chart import Plan, gathered, item_weights, plan_of
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.layout import is_listing
 from qvr_core.runtime.values.module_recipes import Remade
 from qvr_core.runtime.values.precision import precision
-from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Hypergraph, close
+from qvr_core.semantics.deductions.closure import ITEM, Hypergraph, close, side_by_side
 from qvr_core.semantics.deductions.rule_instances import ANY, MAX_ITEMS, Instances, instances_of, system_of
-from qvr_core.semantics.deductions.terms import Term, from_model, show
+from qvr_core.semantics.deductions.terms import Term, from_model
 from qvr_core.semantics.types.model.deductions import Deduction, EntryModel, RuleModel
+from qvr_core.semantics.types.sentences import PADDING
 from qvr_core.semantics.types.spaces import Finite
-
-_NEVER = -1e30
-
-Derivation = tuple[str, str, tuple["Derivation", ...]]
-"""(rule or word, item, the derivations of the premises)."""
-
 
 MOST_KEPT = 1_000_000
 """Uses of rules in the charts that a deduction keeps."""
 
 
 @dataclass(frozen=True)
-class Worked:
-    """What follows from the axioms of a sentence."""
+class Axioms:
+    """What a sentence begins with: items, positions 0 … length, and its words where it has some."""
 
+    items: tuple[Term, ...]
+    length: int
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What follows from the axioms of sentences, side by side in one graph."""
+
+    parts: tuple[Hypergraph, ...]
     graph: Hypergraph
     plan: Plan
     uses: Tensor
     """Where the weight of each use stands among those of the rules, (m,)."""
+    axioms: Tensor
+    """The item of each axiom, (k,)."""
 
 
 class DeductionModule(Remade):
@@ -58,7 +65,10 @@ class DeductionModule(Remade):
             None if entry.form is None else from_model(entry.form, deduction.binders) for entry in self.entries
         ]
         self.instances: Instances = tuple({} for _ in deduction.rules)
-        self.worked: dict[tuple[Term, ...], Worked] = {}
+        self.worked: dict[tuple[tuple[Term, ...], ...], Worked] = {}
+        self._entries_of: dict[str, list[int]] = {}
+        for at, entry in enumerate(self.entries):
+            self._entries_of.setdefault(entry.word, []).append(at)
         self._add_weights()
 
     def _add_weights(self) -> None:
@@ -87,9 +97,13 @@ class DeductionModule(Remade):
         Raises `InputProblem` for a word that the lexicon does not have.
         """
         sentences = self._sentences(sentence)
-        if sentences is not None:
-            return Charts([self._chart(words) for words in sentences])
-        return self._chart(self._words(sentence))
+        if sentences is None:
+            return self._charts([tuple(self._words(sentence))])[0][0]
+        distinct = {words: at for at, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
+        if not distinct:
+            raise InputProblem(f"deduction `{self.deduction.name}`: there is no sentence to parse")
+        charts, weights = self._charts(list(distinct))
+        return Charts(charts, weights, [distinct[tuple(words)] for words in sentences])
 
     forward = parse
 
@@ -107,6 +121,8 @@ class DeductionModule(Remade):
             return sentence.split()
         if is_tensor(sentence):
             names, indices = self._vocabulary(), [int(index) for index in sentence]
+            while indices and indices[-1] == PADDING:
+                indices.pop()
             for index in indices:
                 if not 0 <= index < len(names):
                     raise InputProblem(
@@ -121,53 +137,71 @@ class DeductionModule(Remade):
             return list(space.labels)
         return list(dict.fromkeys(entry.word for entry in self.entries))
 
-    def _chart(self, words: list[str]) -> Chart:
-        axioms: list[tuple[Term, Tensor | float]] = []
-        learned = iter(range(len(self.entries)))
-        numbers = {i: next(learned) for i, entry in enumerate(self.entries) if entry.learnable}
-        for position, word in enumerate(words):
-            found = [i for i, entry in enumerate(self.entries) if entry.word == word]
-            if not found:
-                raise InputProblem(f"deduction `{self.deduction.name}`: the lexicon has no word `{word}`")
-            for i in found:
-                form = self.forms[i]
-                full = (ITEM, position, position + 1, self.categories[i], ANY if form is None else form)
-                weight = self.lexicon[numbers[i]] if i in numbers else _number(self.entries[i], "weight", 0.0)
-                axioms.append((full[: self.system.arity + 1], weight))
-        return self.deduce(axioms, len(words), words)
+    def _charts(self, sentences: Sequence[tuple[str, ...]]) -> tuple[list[Chart], Tensor]:
+        """The charts of sentences, and the weights of all items of theirs in turn."""
+        axioms: list[Axioms] = []
+        chosen: list[int] = []
+        for words in sentences:
+            items: list[Term] = []
+            for position, word in enumerate(words):
+                found = self._entries_of.get(word)
+                if found is None:
+                    raise InputProblem(f"deduction `{self.deduction.name}`: the lexicon has no word `{word}`")
+                for entry in found:
+                    form = self.forms[entry]
+                    full = (ITEM, position, position + 1, self.categories[entry], ANY if form is None else form)
+                    items.append(full[: self.system.arity + 1])
+                    chosen.append(entry)
+            axioms.append(Axioms(tuple(items), len(words), words))
+        return self.deduce(axioms, self._entry_weights()[arrays.tensor(chosen, dtype=arrays.int64)])
 
-    def deduce(self, axioms: Sequence[tuple[Term, Tensor | float]], length: int, words: Sequence[str] = ()) -> Chart:
-        """The chart of weighted axioms over positions 0 … length."""
-        worked = self._worked(tuple(item for item, _ in axioms))
-        graph = worked.graph
-        given: dict[int, list[Tensor]] = {}
-        for item, weight in axioms:
-            given.setdefault(graph.numbers[item], []).append(arrays.as_tensor(weight, dtype=precision()))
-        never = arrays.tensor(_NEVER, dtype=precision())
-        start = [arrays.logsumexp(arrays.stack(given[n]), 0) if n in given else never for n in range(len(graph.items))]
+    def deduce(self, axioms: Sequence[Axioms], weights: Tensor) -> tuple[list[Chart], Tensor]:
+        """The charts of axioms and the weights of all their items; `weights` (k,) are those of all axioms in turn."""
         deduction = self.deduction
-        weights, rest = item_weights(
+        worked = self._worked(tuple(one.items for one in axioms))
+        found, rest = item_weights(
             worked.plan,
-            arrays.stack(start) if start else arrays.zeros(0, dtype=precision()),
+            gathered(len(worked.graph.items), worked.axioms, weights, deduction.semiring),
             self._rule_weights()[worked.uses],
             deduction.semiring,
             deduction.tolerance,
             deduction.max_iterations,
         )
-        stopped = graph.stopped if rest or graph.stopped != "fixed point" else "iterations"
-        return Chart(self, graph, weights, length, tuple(words), frozenset(given), stopped)
+        charts: list[Chart] = []
+        before = 0
+        for one, graph in zip(axioms, worked.parts, strict=True):
+            stopped = graph.stopped if rest or graph.stopped != "fixed point" else "iterations"
+            own = found[before : before + len(graph.items)]
+            given = frozenset(graph.numbers[item] for item in one.items)
+            charts.append(Chart(deduction, graph, own, one.length, one.words, given, stopped))
+            before += len(graph.items)
+        return charts, found
 
-    def _worked(self, axioms: tuple[Term, ...]) -> Worked:
+    def _worked(self, axioms: tuple[tuple[Term, ...], ...]) -> Worked:
         """What follows from axioms is the same whatever their weights are, so that of the last sentences is kept."""
         found = self.worked.pop(axioms, None)
         if found is None:
-            graph = close(axioms, self.system.rules, self.system.deepest, MAX_ITEMS)
+            parts = tuple(close(items, self.system.rules, self.system.deepest, MAX_ITEMS) for items in axioms)
+            graph, first = side_by_side(parts)
             uses = arrays.tensor([self._place(edge.rule, edge.instance) for edge in graph.edges], dtype=arrays.int64)
-            found = Worked(graph, plan_of(graph), uses)
+            places = [
+                before + part.numbers[item]
+                for items, part, before in zip(axioms, parts, first, strict=True)
+                for item in items
+            ]
+            found = Worked(parts, graph, plan_of(graph), uses, arrays.tensor(places, dtype=arrays.int64))
         self.worked[axioms] = found
         while len(self.worked) > 1 and sum(len(each.graph.edges) for each in self.worked.values()) > MOST_KEPT:
             self.worked.pop(next(iter(self.worked)))
         return found
+
+    def _entry_weights(self) -> Tensor:
+        """Log weights of all entries of the lexicon."""
+        fixed = arrays.tensor([_number(entry, "weight", 0.0) for entry in self.entries], dtype=precision())
+        learned = [at for at, entry in enumerate(self.entries) if entry.learnable]
+        if not learned or not self.entries:
+            return fixed
+        return fixed.index_copy(0, arrays.tensor(learned, dtype=arrays.int64), self.lexicon.to(precision()))
 
     def _rule_weights(self) -> Tensor:
         """Log weights of all rules in turn: that of an instance nobody has met, then its learnable ones."""
@@ -211,122 +245,11 @@ class ComposedDeduction(nn.Module):
             raise InputProblem("composed deductions parse one sentence at a time")
         for part in rest:
             assert isinstance(part, DeductionModule)
-            axioms = [(item, chart.weights[number]) for number, item in chart.goals()]
-            chart = part.deduce(axioms, chart.length, chart.words)
+            goals = chart.goals()
+            numbers = arrays.tensor([number for number, _ in goals], dtype=arrays.int64)
+            axioms = Axioms(tuple(item for _, item in goals), chart.length, chart.words)
+            chart = part.deduce([axioms], chart.weights[numbers])[0][0]
         return chart
-
-
-class Chart:
-    """All items of a sentence with their weights.
-
-    `stopped` says what ended the deduction: 'fixed point', 'depth' or 'iterations'.
-    """
-
-    def __init__(
-        self,
-        module: DeductionModule,
-        graph: Hypergraph,
-        weights: Tensor,
-        length: int,
-        words: tuple[str, ...],
-        axioms: frozenset[int],
-        stopped: str,
-    ) -> None:
-        self.module, self.graph, self.weights = module, graph, weights
-        self.length, self.words, self.axioms = length, words, axioms
-        self.stopped = stopped
-
-    def goals(self) -> list[tuple[int, Term]]:
-        """Spans of the start category (any, where there is none), however long they are."""
-        start = self.module.deduction.start
-        spans = ((n, item) for n, item in enumerate(self.graph.items) if isinstance(item, tuple) and item[0] == ITEM)
-        return [(n, item) for n, item in spans if start is None or _category(item) == start]
-
-    def goal_weight(self) -> Tensor:
-        """The weight of the start category over the whole sentence, logical forms joined; log 0 is −1e30."""
-        whole = [n for n, item in self.goals() if isinstance(item, tuple) and item[1:3] == (0, self.length)]
-        return self._joined(whole)
-
-    def weight(self, item: str | Term) -> Tensor:
-        """The weight of an item, as in `span(0, 2, S)`; a form left out joins all forms."""
-        wanted = read(item, self.module.deduction.binders) if isinstance(item, str) else item
-        number = self.graph.numbers.get(wanted)
-        if number is not None:
-            return self.weights[number]
-        size = len(wanted) if isinstance(wanted, tuple) else 0
-        return self._joined(
-            [n for n, have in enumerate(self.graph.items) if isinstance(have, tuple) and have[:size] == wanted]
-            if size
-            else []
-        )
-
-    def _joined(self, numbers: list[int]) -> Tensor:
-        semiring = self.module.deduction.semiring
-        if not numbers:
-            return arrays.tensor(0.0 if semiring in ("Counting", "Boolean") else _NEVER)
-        found = self.weights[arrays.tensor(numbers)]
-        match semiring:
-            case "LogProb":
-                return arrays.logsumexp(found, 0)
-            case "Counting":
-                return found.sum()
-            case _:
-                return found.max()
-
-    def derivations(self, item: str | Term, limit: int = 1000) -> list[Derivation]:
-        """At most `limit` derivations of an item as trees; those through a cycle are left out."""
-        wanted = read(item, self.module.deduction.binders) if isinstance(item, str) else item
-        size = len(wanted) if isinstance(wanted, tuple) else 1
-        numbers = [
-            n
-            for n, have in enumerate(self.graph.items)
-            if have == wanted or (isinstance(have, tuple) and have[:size] == wanted)
-        ]
-        found: list[Derivation] = []
-        for number in numbers:
-            for tree in self._trees(number, frozenset()):
-                found.append(tree)
-                if len(found) >= limit:
-                    return found
-        return found
-
-    def _trees(self, number: int, above: frozenset[int]) -> Iterator[Derivation]:
-        item = self.graph.items[number]
-        if number in self.axioms:
-            yield (self._word(item), show(item), ())
-        for edge in self.graph.edges:
-            if edge.conclusion != number or any(p == number or p in above for p in edge.premises):
-                continue
-            for parts in self._all(edge.premises, above | {number}):
-                yield (self.module.system.rules[edge.rule].name, show(item), parts)
-
-    def _word(self, item: Term) -> str:
-        if self.words and isinstance(item, tuple) and item[0] == ITEM and isinstance(item[1], int):
-            return self.words[item[1]]
-        return "axiom"
-
-    def _all(self, premises: tuple[int, ...], above: frozenset[int]) -> Iterator[tuple[Derivation, ...]]:
-        if not premises:
-            yield ()
-            return
-        for first in self._trees(premises[0], above):
-            for rest in self._all(premises[1:], above):
-                yield (first, *rest)
-
-
-class Charts:
-    """Charts of several sentences; weights come as a vector."""
-
-    def __init__(self, charts: Sequence[Chart]) -> None:
-        self.charts = list(charts)
-
-    def goal_weight(self) -> Tensor:
-        """One weight per sentence."""
-        return arrays.stack([chart.goal_weight() for chart in self.charts])
-
-    def weight(self, item: str | Term) -> Tensor:
-        """The item's weight in each sentence."""
-        return arrays.stack([chart.weight(item) for chart in self.charts])
 
 
 _BUILT: WeakKeyDictionary[ArrowBuilder, dict[str, DeductionModule]] = WeakKeyDictionary()
@@ -340,10 +263,6 @@ def deduction_of(builder: ArrowBuilder, name: str) -> DeductionModule:
     return made[name]
 
 
-def _category(item: Term) -> Term:
-    return item[CATEGORY] if isinstance(item, tuple) and len(item) > CATEGORY else item
-
-
 def _number(node: RuleModel | EntryModel, key: str, default: float) -> float:
     value = dict(node.attributes).get(key, default)
     return float(value) if isinstance(value, int | float) else default
@@ -354,23 +273,8 @@ def _flag(node: RuleModel | EntryModel, key: str) -> bool:
 
 
 def _from_files(deduction: Deduction) -> list[EntryModel]:
-    """Entries of `lexicon from "file"`, one a line, written as in the text: `"word" : Category = form`."""
-    from qvr_core.analysis import analyse
-
-    found: list[EntryModel] = []
-    for name in deduction.lexicon_files:
-        path = Path(name)
-        if not path.is_file():
-            raise InputProblem(f"deduction `{deduction.name}`: there is no lexicon file `{name}`")
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        head = ["deduction lexicon_file : FinSet 1 -> FinSet 1", f"    atoms {', '.join(deduction.atoms)}"]
-        if deduction.binders:
-            head.append(f"    binders {', '.join(deduction.binders)}")
-        text = "\n".join([*head, "    lexicon", *(f"        {line}" for line in lines)]) + "\n"
-        snapshot = analyse(text)
-        wrong = [item for item in snapshot.diagnostics() if item.severity.name == "ERROR"]
-        if wrong:
-            line = wrong[0].range.start.line - len(head)
-            raise InputProblem(f"{name}:{line}: {wrong[0].message}")
-        found.extend(snapshot.model.deductions["lexicon_file"].lexicon)
-    return found
+    """The entries of `lexicon from "file"`."""
+    try:
+        return [entry for name in deduction.lexicon_files for entry in entries_of(name, deduction)]
+    except LexiconProblem as problem:
+        raise InputProblem(f"deduction `{deduction.name}`: {problem}") from problem

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.semantics.deductions.closure import Hypergraph, levels
 
-_NEVER = -1e30
+NEVER = -1e30
 """log 0 that keeps gradients finite."""
 
 
@@ -53,7 +54,7 @@ def item_weights(
 ) -> tuple[Tensor, bool]:
     """The weight of every item (n,), and whether an iteration, where one was needed, came to rest.
 
-    axiom_weights (n,): log weights, −∞ (as `_NEVER`) for what is no axiom; edge_weights (m,): log weights of the uses.
+    axiom_weights (n,): log weights, −∞ (as `NEVER`) for what is no axiom; edge_weights (m,): log weights of the uses.
     LogProb and Viterbi give log weights, Counting numbers of derivations, Boolean 0 or 1.
     """
     if semiring == "Boolean":
@@ -63,7 +64,7 @@ def item_weights(
 
     def weighed(uses: Tensor | slice, known: Tensor) -> Tensor:
         below = arrays.cat([known, known.new_zeros(1)])[plan.premises[uses]].sum(-1)
-        return (edge_weights[uses] + below).clamp(min=_NEVER)
+        return (edge_weights[uses] + below).clamp(min=NEVER)
 
     if plan.groups is not None:
         for uses, items, local in plan.groups:
@@ -78,6 +79,24 @@ def item_weights(
     return _finished(weights, semiring), rest
 
 
+def gathered(items: int, places: Tensor, weights: Tensor, semiring: str) -> Tensor:
+    """The log weight of each item (items,) of axioms, whose items are `places` (k,) and log weights `weights` (k,)."""
+    start = arrays.full((items,), NEVER, dtype=weights.dtype)
+    return (_max_into if semiring == "Viterbi" else _sum_into)(start, places, weights)
+
+
+def joined(weights: Tensor, groups: Sequence[Sequence[int]], semiring: str) -> Tensor:
+    """The weight of each group of items (g,): log 0 is −1e30, and no derivation counts 0."""
+    numbers = arrays.tensor([number for group in groups for number in group], dtype=arrays.int64)
+    target = arrays.tensor([at for at, group in enumerate(groups) for _ in group], dtype=arrays.int64)
+    found = weights[numbers]
+    if semiring in ("Counting", "Boolean"):
+        start = arrays.zeros(len(groups), dtype=weights.dtype)
+        return start.index_add(0, target, found) if semiring == "Counting" else _max_into(start, target, found)
+    start = arrays.full((len(groups),), NEVER, dtype=weights.dtype)
+    return (_max_into if semiring == "Viterbi" else _sum_into)(start, target, found)
+
+
 def _finished(weights: Tensor, semiring: str) -> Tensor:
     return weights.exp().round() if semiring == "Counting" else weights
 
@@ -85,7 +104,7 @@ def _finished(weights: Tensor, semiring: str) -> Tensor:
 def _sum_into(start: Tensor, target: Tensor, uses: Tensor) -> Tensor:
     """log(exp start + Σ exp uses) by target."""
     with arrays.no_grad():
-        top = start.scatter_reduce(0, target, uses, "amax").clamp(min=_NEVER)
+        top = start.scatter_reduce(0, target, uses, "amax").clamp(min=NEVER)
     total = (start - top).exp().index_add(0, target, (uses - top[target]).exp())
     return top + total.log()
 

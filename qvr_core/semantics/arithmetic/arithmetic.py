@@ -45,6 +45,7 @@ from qvr_core.semantics.types.model.expressions import (
     ValueType,
 )
 from qvr_core.semantics.types.program_codes import NOT_A_VALUE, UNKNOWN_VALUE_FIELD
+from qvr_core.semantics.types.sentences import lexicon_of
 from qvr_core.semantics.types.spaces import Dim, Finite, Product, Real, Seq, Space, Unknown
 from qvr_core.syntax.tree.arithmetic import (
     Arith,
@@ -159,8 +160,8 @@ def _variable(name: Name, ctx: StepContext) -> Expr:
         case DistributionEntry():
             message = f"`{name.text}` is a family; draw from it: `sample … <- {name.text}(…)`"
             ctx.scope.report(NOT_A_VALUE, message, name.span)
-        case DeductionEntry():
-            return DeductionRef(type=DATA, origin=origin, name=name.text)
+        case DeductionEntry(deduction=deduction):
+            return DeductionRef(type=DATA, origin=origin, name=name.text, lexicon=lexicon_of(deduction))
         case DamagedEntry():
             pass
         case _:

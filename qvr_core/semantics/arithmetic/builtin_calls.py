@@ -25,6 +25,7 @@ from qvr_core.semantics.arithmetic.broadcasting import (
     with_axes,
     with_last,
 )
+from qvr_core.semantics.arithmetic.charts.parsing import chart_type
 from qvr_core.semantics.arithmetic.elements.bases import basis_of_process, check_basis
 from qvr_core.semantics.arithmetic.elements.matrices import matrix_type, not_square, outer_type, own_rank
 from qvr_core.semantics.arithmetic.elements.per_element import per_element, runs_along
@@ -45,7 +46,7 @@ from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.bounds import MOST_FACTORS, bounded_product
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.types.diagnostics import Edit, Fix
-from qvr_core.semantics.types.model.expressions import Builtin, Constant, Data, DeductionRef, Expr, ListOf, ValueType
+from qvr_core.semantics.types.model.expressions import Builtin, Constant, Expr, ListOf, ValueType
 from qvr_core.semantics.types.program_codes import ARITHMETIC_MISMATCH, AXES_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.spaces import (
     Constrained,
@@ -60,7 +61,7 @@ from qvr_core.semantics.types.spaces import (
     linear,
     multiply,
 )
-from qvr_core.syntax.tree.arithmetic import ArithArg, ArithCall, Variable
+from qvr_core.syntax.tree.arithmetic import ArithArg, ArithCall
 from qvr_core.syntax.tree.names import Span
 
 
@@ -217,8 +218,7 @@ def _shape(
         case "matmul":
             return multiplied(function.name, args, texts, where, ctx)
         case "parse":
-            _check_parse(args, expr, ctx)
-            return data_like(types)
+            return chart_type(args, expr, ctx)
         case "compose":
             return data_like(types)
         case _ if function.name == "cumulative_trapezoid":
@@ -335,22 +335,3 @@ def _piece(size: Dim, count: int, expr: ArithCall, ctx: StepContext) -> Dim | No
         "it makes",
     )
     return piece
-
-
-def _check_parse(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> None:
-    first = args[0]
-    binding = ctx.find(getattr(first, "name", "")) if not isinstance(first, DeductionRef) else None
-    composed = isinstance(first, Builtin) and first.function == "compose"
-    if isinstance(first, DeductionRef) or composed or (binding is not None and binding.kind == "deduction"):
-        return
-    if ctx.aliases or isinstance(first.type.space, Unknown):
-        return
-    tree = expr.args[0].value
-    if isinstance(first, Data) and isinstance(tree, Variable):
-        # a deduction is no data
-        ctx.free = [free for free in ctx.free if free.name != first.name]
-        ctx.data.pop(first.name, None)
-        ctx.scope.unknown(tree.name, "deduction")
-        return
-    message = f"`parse` wants a deduction, but {words(expr.args[0].value, 'the first argument')} is not one"
-    ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.args[0].span)

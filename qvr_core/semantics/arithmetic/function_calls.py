@@ -10,6 +10,7 @@ from qvr_core.semantics.arithmetic.application import apply_to, argument_space, 
 from qvr_core.semantics.arithmetic.arrows_along_axes import applied_over_axes, with_events
 from qvr_core.semantics.arithmetic.broadcasting import data_like, flattened, is_data, plate_axes
 from qvr_core.semantics.arithmetic.builtin_calls import check_builtin
+from qvr_core.semantics.arithmetic.charts.questions import CHART_METHODS, check_question, is_chart
 from qvr_core.semantics.arithmetic.defined_functions import check_function_call
 from qvr_core.semantics.arithmetic.elementwise import Check, named_value, words
 from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
@@ -40,7 +41,6 @@ from qvr_core.semantics.types.model.expressions import (
     Expr,
     Index,
     Method,
-    TermValue,
     ValueType,
 )
 from qvr_core.semantics.types.model.programs import Program
@@ -67,9 +67,6 @@ from qvr_core.syntax.tree.arithmetic import (
 )
 from qvr_core.syntax.tree.names import Name, Span
 from qvr_core.syntax.tree.steps import Draw
-
-_CHART_METHODS = {"goal_weight": 0, "weight": 1, "derivations": 1}
-"""The methods of a chart and how many items each takes."""
 
 
 def check_call(expr: ArithCall, ctx: StepContext, check: Check) -> Expr:
@@ -367,55 +364,17 @@ def check_method(expr: MethodCall, ctx: StepContext, check: Check) -> Expr:
     base = check(expr.base, ctx)
     origin = ctx.scope.origin(expr.span)
     name = expr.method.text
-    if _is_chart(base, ctx):
-        args = tuple(_item(arg.value, ctx) for arg in expr.args)
-        wanted = _CHART_METHODS.get(name)
-        if wanted is None:
-            near = closest(name, _CHART_METHODS)
-            message = f"a chart has no method `{name}`"
-            message += f"; did you mean `{near}`?" if near else f"; it has {', '.join(_CHART_METHODS)}"
-            ctx.scope.report(
-                UNKNOWN_VALUE_FIELD, message, expr.method.span, fixes=respelt(expr.method, near, ctx.scope)
-            )
-        elif len(args) != wanted:
-            message = f"`{name}` takes {wanted} {'item' if wanted == 1 else 'items'}, but {len(args)} are given"
-            ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
-        return Method(type=data_like([base.type]), origin=origin, base=base, method=name, args=args)
+    if is_chart(base, ctx):
+        return check_question(base, expr, ctx)
     builtin = BUILTINS.get(name)
     if builtin is not None:
         call = ArithCall(expr.method, expr.args, expr.span)
         return check_builtin(builtin, call, ctx, check, base)
     args = tuple(check(arg.value, ctx) for arg in expr.args)
     if not isinstance(base.type.space, Unknown):
-        near = closest(name, (*BUILTINS, *_CHART_METHODS))
+        near = closest(name, (*BUILTINS, *CHART_METHODS))
         message = f"{words(expr.base, 'the value')} has no method `{name}`" + (
             f"; did you mean `{near}`?" if near else ""
         )
         ctx.scope.report(UNKNOWN_VALUE_FIELD, message, expr.method.span, fixes=respelt(expr.method, near, ctx.scope))
     return Method(type=data_like([base.type]), origin=origin, base=base, method=name, args=args)
-
-
-def _is_chart(base: Expr, ctx: StepContext) -> bool:
-    if isinstance(base, Builtin):
-        return base.function == "parse"
-    if isinstance(base, Bound):
-        binding = ctx.find(base.name)
-        return binding is not None and binding.kind == "chart"
-    return False
-
-
-def _item(expr: Arith, ctx: StepContext) -> Expr:
-    """An item of a deduction, as text."""
-    return TermValue(type=data_like([]), origin=ctx.scope.origin(expr.span), text=_term_text(expr))
-
-
-def _term_text(expr: Arith) -> str:
-    while isinstance(expr, ParenArith):
-        expr = expr.inner
-    if isinstance(expr, ArithCall):
-        return f"{expr.func.text}({', '.join(_term_text(arg.value) for arg in expr.args)})"
-    if isinstance(expr, Variable):
-        return expr.name.text
-    if not isinstance(expr, Literal):
-        return ""
-    return expr.text[1:-1] if expr.text[:1] in "\"'" else expr.text  # as Python's users write items

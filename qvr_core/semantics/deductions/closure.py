@@ -169,6 +169,24 @@ def close(
     return graph
 
 
+def side_by_side(graphs: Sequence[Hypergraph]) -> tuple[Hypergraph, list[int]]:
+    """Several graphs as one, whose items stand one after another, and the number of the first of each."""
+    whole, first = Hypergraph(), list[int]()
+    for graph in graphs:
+        before = len(whole.items)
+        first.append(before)
+        whole.items += graph.items
+        whole.edges += (
+            graph.edges
+            if not before
+            else (
+                Edge(edge.rule, tuple(before + one for one in edge.premises), before + edge.conclusion, edge.instance)
+                for edge in graph.edges
+            )
+        )
+    return whole, first
+
+
 def levels(graph: Hypergraph) -> list[list[int]] | None:
     """Edges by level, so that the premises of each stand on levels below it, and all into one item on one level; None
     where an item follows from itself."""

@@ -13,6 +13,7 @@ from itertools import chain
 from weakref import WeakKeyDictionary
 
 from qvr_core.operations.intervals import ANYTHING, Interval
+from qvr_core.semantics.arithmetic.charts.parsing import check_sentences
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.own_arrows import own_arrows
@@ -140,6 +141,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
         guidance = check_guide(model, header, lines, typed.blocks, typed.bindings, typed.whole, typed.uses_input, scope)
         typed = replace(typed, uses_input=model.reads_input)
     data = check_free(typed.blocks, Bound(typed.bindings, typed.inner), statement.header.children, scope, padded)
+    check_sentences(chain.from_iterable(block.models for block in typed.blocks), scope)
     if model is not None:
         read = frozenset[str]().union(*(block.reads for block in typed.blocks))
         data = (*(item for item in model.guided.data if item.name in read), *data)

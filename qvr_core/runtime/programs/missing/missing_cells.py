@@ -24,6 +24,7 @@ from qvr_core.runtime.programs.steps import Later, Step
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import ObserveModel
+from qvr_core.semantics.types.sentences import sentences_of
 from qvr_core.semantics.types.walk import sites
 
 
@@ -32,7 +33,12 @@ def declared_data(program: Program) -> dict[str, DeclaredData]:
     observed = sites(program.steps, ObserveModel)
     gaps = {site.name: site.missing is not None or site.lengths is not None for site in observed}
     gaps |= {item.name: True for item in program.data if item.lengths}
-    return {item.name: DeclaredData(item, gaps.get(item.name)) for item in program.data if item.declared}
+    parsed = sentences_of(program)
+    return {
+        item.name: DeclaredData(item, gaps.get(item.name), parsed=item.name in parsed)
+        for item in program.data
+        if item.declared
+    }
 
 
 class MissingCells:

@@ -76,11 +76,23 @@ class Apply(ExprBase):
     own: tuple[int, ...] = ()
 
 
+@immutable
+class Lexicon:
+    """The words of a deduction: those that its text lists, in their order, the labels of the set that its domain
+    enumerates (None where it does not), and the files that list more words."""
+
+    deduction: str
+    words: tuple[str, ...]
+    labels: tuple[str, ...] | None = None
+    files: tuple[str, ...] = ()
+
+
 @immutable_by_name
 class DeductionRef(ExprBase):
     """A deduction by name (`parse(D, sentence)`)."""
 
     name: str
+    lexicon: Lexicon
 
 
 @immutable_by_name

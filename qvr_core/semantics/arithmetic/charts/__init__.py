@@ -1,0 +1,1 @@
+"""What deductions read, and what is asked of their charts."""
