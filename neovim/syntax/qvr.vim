@@ -53,7 +53,7 @@ syntax keyword qvrOption contained role scale param_source hidden_dim prior tie 
 syntax keyword qvrOption contained padding reduce momentum p once heads causal dropout max_length bins total components low
 syntax keyword qvrOption contained high over iid_over via mask weight at noncentred sum_to_zero lengths auxiliary
 syntax keyword qvrOption contained right_censored left_censored interval truncate_lower truncate_upper missing reduction
-syntax keyword qvrOption contained effects keep guide rest semiring start depth tolerance max_iterations
+syntax keyword qvrOption contained effects keep guide rest semiring start normalised depth tolerance max_iterations
 syntax keyword qvrCallOption contained emit direction init
 syntax keyword qvrCallValue contained all last final forward backward learned zeros
 syntax keyword qvrOptionValue contained mlp linear default xavier zeros max mean auto normal logsumexp Sample Score Marginal Pure

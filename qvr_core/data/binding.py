@@ -158,8 +158,8 @@ def _terms(columns: Columns, column: str, need: Need, space: Terms) -> Tensor:
 def _sentences(columns: Columns, column: str, need: Need) -> Tensor:
     """Numbers of words (N, L), −1 behind the ends of sentences."""
     found = columns.find(column, need.name)
-    cells = found if isinstance(found, list) else found.tolist() if isinstance(found, np.ndarray) else found.to_list()
-    cells = cells if isinstance(cells, list) else [cells]
+    held: Any = found.tolist() if isinstance(found, np.ndarray) else list(found)
+    cells: Sequence[Any] = held if isinstance(held, list) else [held]
     words = words_of(need, columns.path, 0)
     flat, length = padded(sentences(cells, need, columns.path, column, words, 1 + columns.first))
     return arrays.tensor(flat, dtype=arrays.int64).reshape(-1, length)

@@ -46,13 +46,12 @@ class Need:
     """One thing that must be supplied.
 
     `role` is 'input', 'observed' or 'data'.  `kind` is 'finite' (0 … size−1), 'count' (0, 1, 2, …), 'real', 'terms' or
-    'sentences' (words of a `lexicon`);
-    `size` is the number of values of a finite one; `width` the number of columns of a real one.  `low` and `high` bound
-    a real value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over it too, so
-    there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for, where an
-    option says it: ('lengths', ''), or 'at', 'mask', 'weight', 'via', or how it censors or truncates, with the site's
-    name; 'times' with the function whose equation is solved at these; 'lowest' and 'highest' with the hidden count that
-    it bounds.
+    'sentences'; `size` is the number of values of a finite one; `width` the number of columns of a real one.  `low` and
+    `high` bound a real value.  `plate` is the declared index set of a site, with its size; `shared`: a latent runs over
+    it too, so there must be that many rows.  `labels` those of an enumeration.  `purpose` is what a data name is for,
+    where an option says it: ('lengths', ''), or 'at', 'mask', 'weight', 'via', or how it censors or truncates, with the
+    site's name; 'times' with the function whose equation is solved at these; 'lowest' and 'highest' with the hidden
+    count that it bounds.
     `kind` is 'any' where the program leaves it open.  Where a `data` step declares it, `axes` are the sets that it runs
     over, `values` is the set that its elements belong to, `element` the shape of one element, and `constraint` says
     where that is a 'Simplex', a 'Covariance' and so on.  `missing` is what an observed step does with cells without a
@@ -175,9 +174,8 @@ def needs_of(program: Program) -> Needs:
             written, size = groups[item.name]
             need = replace(need, kind="finite", size=size, written=written, labels=labels.get(written))
         data.append(need)
-    for at, need in enumerate(data) if (lexicons := sentences_of(program)) else ():
-        if need.name in lexicons:
-            data[at] = _sentences(need, lexicons[need.name])
+    lexicons = sentences_of(program)
+    data = [_sentences(need, lexicons.get(need.name)) for need in data]
     ragged = [need for need in (*observed, *data) if need.counted and need.axes]
     for at, need in enumerate(data):
         counts = tuple((one.name, one.axes or ()) for one in ragged if one.counted == need.name)
@@ -185,9 +183,9 @@ def needs_of(program: Program) -> Needs:
     return Needs(program.name, tuple(inputs), observed, tuple(data), computed)
 
 
-def _sentences(need: Need, lexicon: Lexicon) -> Need:
-    """A data name that holds sentences; as numbers of the places of one it stays what it is."""
-    if need.axes is not None and not need.sequence and not need.inferred:
+def _sentences(need: Need, lexicon: Lexicon | None) -> Need:
+    """What a data name needs that is parsed; the places of one sentence stay what they are."""
+    if lexicon is None or (need.axes is not None and not need.sequence):
         return need
     written = need.written if need.axes is not None else f"sentences of `{lexicon.deduction}`"
     return replace(need, kind="sentences", lexicon=lexicon, written=written, sequence=True, values=None)

@@ -103,6 +103,8 @@ _LIMITS: Mapping[str, Callable[[int], Tensor]] = {
 _BETWEEN = {"lowest": (0, 4), "highest": (4, 12)}
 
 
+SENTENCE = 5
+"""Words of a sentence that is made up."""
 DEEPEST = 4
 """Levels of a term that is made up."""
 
@@ -134,6 +136,9 @@ def _values(need: Need, rows: int, length: int) -> Tensor:
         return tables([_term(need.terms, numbers) for _ in range(rows)], need.terms)
     if need.axes is not None:
         shape = tuple(axis.size or rows for axis in need.axes)
+    if need.lexicon is not None:
+        # words in any order: a deduction says what sentences weigh, not how they are drawn
+        return arrays.randint(max(1, len(need.lexicon.labels or need.lexicon.words)), (*shape, min(length, SENTENCE)))
     if need.purpose is not None and need.purpose[0] in _LIMITS:
         return _LIMITS[need.purpose[0]](math.prod(shape)).reshape(shape)
     if need.purpose is not None and need.purpose[0] == "times":

@@ -218,3 +218,29 @@ def test_a_deduction_whose_weights_have_no_part_cannot_be_fitted() -> None:
     svi = SVI(model, guide, torch.optim.SGD(model.parameters(), lr=0.1), ELBO())
     with pytest.raises(RuntimeProblem, match=r"nothing to fit, for none of its parameters \(`d\.rule_glue`\)"):
         svi.step(None, {})
+
+
+def test_deductions_in_turn_parse_several_sentences() -> None:
+    """Each sentence has the weight that it has by itself."""
+    words = """
+deduction words : FinSet 2 -> FinSet 1 [start=A]
+    atoms A, w
+    rule twice : span(I, J, A), span(J, K, A) |- span(I, K, A) #[weight=-0.3]
+    lexicon
+        "a" : A = w #[weight=-0.1]
+        "b" : A = w
+"""
+    whole = """
+deduction whole : FinSet 1 -> FinSet 1 [start=S]
+    atoms A, S, w
+    rule up : span(I, J, A) |- span(I, J, S) #[weight=-0.7]
+    lexicon
+        "a" : A = w
+"""
+    program = "program p : FinSet 1 -> FinSet 1\n    let both = compose(words, whole)\n"
+    program += "    let chart = parse(both, told)\n    score z = chart.goal_weight()\n    return z\n"
+    model = loads(words + whole + program).morphism
+    told = ["a b", "b b b", "a b"]
+    each = [float(model.log_joint(None, {"told": one}).sum()) for one in told]
+    assert each[0] == pytest.approx(-0.1 - 0.3 - 0.7, abs=1e-5)
+    assert float(model.log_joint(None, {"told": told}).sum()) == pytest.approx(sum(each), abs=1e-5)

@@ -12,8 +12,8 @@ import torch
 
 from qvr_core.dsl import load, loads
 from qvr_core.inference import trace
-from qvr_core.runtime.programs.charts import Derivation
 from qvr_core.runtime.tensors.chart import Plan, item_weights, plan_of
+from qvr_core.runtime.tensors.parsed_sentences import Derivation
 from qvr_core.runtime.tensors.terms import read
 from qvr_core.runtime.values.precision import computing_in
 from qvr_core.semantics.deductions.closure import close, levels

@@ -7,9 +7,9 @@ from typing import Any
 from qvr_core.arrays.engine import arrays, is_tensor
 from qvr_core.data.binding import RowsOf, Whole
 from qvr_core.runs.prepare.failures import Refused
-from qvr_core.runtime.programs.charts import Chart, Charts
 from qvr_core.runtime.programs.deduction import DeductionModule
 from qvr_core.runtime.programs.program import ProgramModule
+from qvr_core.runtime.tensors.parsed_sentences import Chart, Charts, Parsed
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.sentences import goals_asked
 
@@ -17,25 +17,25 @@ from qvr_core.semantics.types.sentences import goals_asked
 def check_derivable(program: Program, model: ProgramModule, train: Any) -> None:
     """Refuse sentences without a derivation whose goal's log weight a step asks for.  Charts are kept for the fit."""
     given = train.observations if isinstance(train, Whole | RowsOf) else {}
-    modules = {part.deduction.name: part for part in model.modules() if isinstance(part, DeductionModule)}
+    modules = model.deductions
     for name, deduction in dict.fromkeys(goals_asked(program)):
         module, sentences = modules.get(deduction), given.get(name)
         if module is None or not is_tensor(sentences) or module.deduction.semiring not in ("LogProb", "Viterbi"):
             continue
         with arrays.no_grad():
             found = module.parse(sentences)
-        charts = [found] if isinstance(found, Chart) else [found.charts[place] for place in found.places]
-        wrong = [(number, chart) for number, chart in enumerate(charts, 1) if not chart.whole()]
+        each = [found.parsed] if isinstance(found, Chart) else [found.parsed[place] for place in found.places.tolist()]
+        wrong = [(number, one) for number, one in enumerate(each, 1) if not one.whole]
         if wrong:
             raise _refused(name, module, isinstance(found, Charts), wrong)
 
 
-def _refused(name: str, module: DeductionModule, several: bool, wrong: list[tuple[int, Chart]]) -> Refused:
-    number, chart = wrong[0]
+def _refused(name: str, module: DeductionModule, several: bool, wrong: list[tuple[int, Parsed]]) -> Refused:
+    number, one = wrong[0]
     start = module.deduction.start
     goal = "it" if start is None else f"`{start}`"
     place = f"sentence {number} of `{name}`" if several else f"`{name}`"
     more = f", and {len(wrong) - 1} more have none" if len(wrong) > 1 else ""
-    message = f"`{module.deduction.name}` derives no {goal} from {place}, `{' '.join(chart.words)}`{more}"
+    message = f"`{module.deduction.name}` derives no {goal} from {place}, `{' '.join(one.words)}`{more}"
     fixes = ("Correct the sentence, or leave it out", "Add the rule or the entry of the lexicon that it needs")
     return Refused("data", message, site=name, fixes=fixes)

@@ -17,6 +17,7 @@ from qvr_core.runtime.programs.arithmetic import compile_expr
 from qvr_core.runtime.programs.arrow_site import ArrowSite, SiteArrow
 from qvr_core.runtime.programs.declared.collected_parts import CollectedParts
 from qvr_core.runtime.programs.declared.parameters import ParamStep
+from qvr_core.runtime.programs.deduction import DeductionModule
 from qvr_core.runtime.programs.execution import Execution, Request, SiteInfo, SiteNoise, SiteRecord, paths_of
 from qvr_core.runtime.programs.family_site import FamilySite
 from qvr_core.runtime.programs.forward_algorithm import HiddenChain
@@ -104,6 +105,11 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         self.drawn_weights = [step.name for step in self.steps if isinstance(step, FamilySite) and step.site.weights]
         self._homes: tuple[Home | None, Home | None] | None = None
         self.lacking = undrawn(self.leaves, self.drawn_weights, made.used)
+
+    @property
+    def deductions(self) -> dict[str, DeductionModule]:
+        """The deductions that the program parses with, by name."""
+        return {part.deduction.name: part for part in self.modules() if isinstance(part, DeductionModule)}
 
     # ------------------------------------------------------------ execution
 

@@ -85,16 +85,32 @@ def gathered(items: int, places: Tensor, weights: Tensor, semiring: str) -> Tens
     return (_max_into if semiring == "Viterbi" else _sum_into)(start, places, weights)
 
 
-def joined(weights: Tensor, groups: Sequence[Sequence[int]], semiring: str) -> Tensor:
-    """The weight of each group of items (g,): log 0 is −1e30, and no derivation counts 0."""
+@dataclass(frozen=True)
+class Groups:
+    """Items in groups: their numbers and the group of each, (k,), and how many groups there are."""
+
+    numbers: Tensor
+    target: Tensor
+    count: int
+
+
+def grouped(groups: Sequence[Sequence[int]]) -> Groups:
+    """Groups of these items."""
     numbers = arrays.tensor([number for group in groups for number in group], dtype=arrays.int64)
     target = arrays.tensor([at for at, group in enumerate(groups) for _ in group], dtype=arrays.int64)
-    found = weights[numbers]
+    return Groups(numbers, target, len(groups))
+
+
+def joined(weights: Tensor, groups: Groups, semiring: str) -> Tensor:
+    """The weight of each group (g,): log 0 is −1e30, and no derivation counts 0."""
+    found = weights[groups.numbers]
     if semiring in ("Counting", "Boolean"):
-        start = arrays.zeros(len(groups), dtype=weights.dtype)
-        return start.index_add(0, target, found) if semiring == "Counting" else _max_into(start, target, found)
-    start = arrays.full((len(groups),), NEVER, dtype=weights.dtype)
-    return (_max_into if semiring == "Viterbi" else _sum_into)(start, target, found)
+        start = arrays.zeros(groups.count, dtype=weights.dtype)
+        if semiring == "Counting":
+            return start.index_add(0, groups.target, found)
+        return _max_into(start, groups.target, found)
+    start = arrays.full((groups.count,), NEVER, dtype=weights.dtype)
+    return (_max_into if semiring == "Viterbi" else _sum_into)(start, groups.target, found)
 
 
 def _finished(weights: Tensor, semiring: str) -> Tensor:

@@ -65,6 +65,9 @@ def check_deduction(statement: Statement, scope: Scope) -> Deduction:
             entries.append(_entry(node, reading))
     scope.unit = statement.uid
     settings = _Settings(header, reading)
+    normalised = settings.normalised()
+    if normalised:
+        _check_unbounded([child for child in children if isinstance(child.unit.node, RuleItem)], scope)
     return Deduction(
         name=header.name.text,
         domain=domain,
@@ -76,6 +79,7 @@ def check_deduction(statement: Statement, scope: Scope) -> Deduction:
         lexicon_files=tuple(files),
         semiring=settings.word("semiring", "LogProb"),
         start=settings.start(),
+        normalised=normalised,
         depth=settings.count("depth"),
         tolerance=settings.positive("tolerance", 1e-6),
         max_iterations=settings.count("max_iterations") or 1000,
@@ -231,6 +235,18 @@ def _plain(value: Value, reading: _Reading) -> object:
             return None
 
 
+def _check_unbounded(rules: list[Placed[Item]], scope: Scope) -> None:
+    """Report `bounded` where the weights are probabilities: their logs are negative already."""
+    for placed in rules:
+        node = placed.unit.node
+        for item in node.attributes.items if isinstance(node, RuleItem) and node.attributes is not None else ():
+            if item.key.text == "bounded":
+                unit, scope.unit = scope.unit, placed.uid
+                message = "`bounded` changes nothing in a `normalised` deduction: a log probability is negative"
+                scope.report(RULE_ATTRIBUTE, message, item.key.span)
+                scope.unit = unit
+
+
 class _Settings:
     """The options of the header."""
 
@@ -285,6 +301,24 @@ class _Settings:
             self.reading.scope.report(UNKNOWN_START, message, place, fixes=fixes)
             return None
         return text
+
+    def normalised(self) -> bool:
+        """`normalised=`: true or false, and true only where weights are summed or compared, and none is bounded."""
+        option = self.options.get("normalised")
+        if option is None:
+            return False
+        text = option.value.text if isinstance(option.value, Word) else None
+        if text not in ("true", "false"):
+            self._refuse("normalised", "`true` or `false`")
+            return False
+        semiring = self.options.get("semiring")
+        named = semiring.value.text if semiring is not None and isinstance(semiring.value, Word) else ""
+        if text == "true" and named in ("Boolean", "Counting"):
+            place = self.reading.scope.origin(option.span)
+            message = f"`normalised` changes nothing: `{named}` takes no weights"
+            self.reading.scope.report(DEDUCTION_OPTION, message, place)
+            return False
+        return text == "true"
 
     def count(self, key: str) -> int | None:
         """A whole number from 1, or None where it is not given."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Rule, close
-from qvr_core.semantics.deductions.terms import Term, depth, from_model, variables
+from qvr_core.semantics.deductions.terms import Term, depth, fill, from_model, variables
 from qvr_core.semantics.types.model.deductions import Deduction, EntryModel, RuleModel
 from qvr_core.syntax.immutable import immutable
 
@@ -61,6 +61,20 @@ def instances_of(system: System) -> Instances:
     return found
 
 
+def conclusions_of(system: System) -> tuple[dict[tuple[Term, ...], Term], ...]:
+    """For each rule what its instantiations conclude, positions and logical forms left out."""
+    found: tuple[dict[tuple[Term, ...], Term], ...] = tuple({} for _ in system.rules)
+    for rule, table, own in zip(system.rules, instances_of(system), found, strict=True):
+        pattern = _abstract(rule.conclusion, system.forgotten)
+        own.update({instance: fill(pattern, dict(zip(rule.own, instance, strict=True))) for instance in table})
+    return found
+
+
+def conclusion_of_word(system: System, category: Term) -> Term:
+    """The same of an entry of the lexicon."""
+    return _abstract((ITEM, 0, 1, category, ANY)[: system.arity + 1], system.forgotten)
+
+
 def weight_count(deduction: Deduction) -> int | None:
     """Learnable weights of a deduction: one per instantiation of each learnable rule, one per learnable entry.
 
@@ -83,7 +97,7 @@ def _instances(system: System, patience: int | None) -> Instances | None:
     def abstract(item: Term) -> Term:
         return _abstract(item, system.forgotten)
 
-    axioms = [abstract((ITEM, 0, 1, c, ANY)[: system.arity + 1]) for c in system.categories]
+    axioms = [conclusion_of_word(system, category) for category in system.categories]
     rules = [Rule(r.name, tuple(map(abstract, r.premises)), abstract(r.conclusion), r.own) for r in system.rules]
     graph = close(axioms, rules, system.deepest, MAX_ITEMS, patience)
     if graph.stopped == "patience":

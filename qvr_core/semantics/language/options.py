@@ -39,6 +39,8 @@ MEANINGS: Mapping[str, str] = {
     "high": "The upper bound of the space.",
     "semiring": "`LogProb`, `Viterbi`, `Boolean` or `Counting`.",
     "start": "The atom that a whole sentence must have.",
+    "normalised": "Rules and entries that conclude the same are choices whose probabilities add up to 1: the goal's "
+    "weight is the log probability of the sentence.",
     "depth": "Of a decoder how many levels a term has at most, of a deduction the deepest category that is built.",
     "tolerance": "Changes below this count as the fixed point.",
     "max_iterations": "After so many rounds the chart stops.",
@@ -118,7 +120,7 @@ SEMIRINGS: Mapping[str, str] = {
     "Boolean": "whether there is a derivation",
     "Counting": "the number of derivations",
 }
-DEDUCTION_KEYS = ("semiring", "start", "depth", "tolerance", "max_iterations")
+DEDUCTION_KEYS = ("semiring", "start", "normalised", "depth", "tolerance", "max_iterations")
 DECODER_KEYS = ("depth",)
 MEANINGS_OF_RULES: Mapping[str, str] = {
     "init": "Where the learned log-weight starts.",

@@ -77,6 +77,7 @@ class Deduction:
     lexicon_files: tuple[str, ...]
     semiring: str
     start: str | None
+    normalised: bool
     depth: int | None
     tolerance: float
     max_iterations: int
