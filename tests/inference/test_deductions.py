@@ -237,8 +237,8 @@ deduction whole : FinSet 1 -> FinSet 1 [start=S]
     lexicon
         "a" : A = w
 """
-    program = "program p : FinSet 1 -> FinSet 1\n    let both = compose(words, whole)\n"
-    program += "    let chart = parse(both, told)\n    score z = chart.goal_weight()\n    return z\n"
+    program = "program p : FinSet 1 -> FinSet 1\n    let chart = parse(compose(words, whole), told)\n"
+    program += "    score z = chart.goal_weight()\n    return z\n"
     model = loads(words + whole + program).morphism
     told = ["a b", "b b b", "a b"]
     each = [float(model.log_joint(None, {"told": one}).sum()) for one in told]

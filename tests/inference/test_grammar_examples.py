@@ -257,6 +257,15 @@ def test_a_clause_whose_verbs_stand_the_other_way_has_no_derivation() -> None:
     assert deduction.parse(nested).derivations("span(0, 6, S)") == []
 
 
+def test_chains_of_probabilities_without_a_prior_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(EXAMPLES / "cross_serial.qvr", tmp_path)
+    shutil.copy(EXAMPLES / "data" / "clauses.csv", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["run", "nuts", "cross_serial.qvr", "--data", "csv:clauses.csv"])
+    assert done.exit_code == 1
+    assert "the weights of `swiss` have no prior" in done.output + done.stderr
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["attachment", "categories", "cross_serial"])
 def test_a_run_of_the_command_line_comes_to_the_same(

@@ -30,6 +30,8 @@ from tests.standalone import standalone
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("?*.qvr"))
+SENTENCES = {"attachment": "attachments", "categories": "categories", "cross_serial": "clauses"}
+"""Examples that parse what nothing draws, each with its file."""
 STATISTICS = sorted((ROOT / "examples" / "statistics").glob("?*.qvr"))
 
 
@@ -48,9 +50,10 @@ def pickled(module: Any) -> Any:
 WAYS: dict[str, Callable[[Any], Any]] = {"pickle": pickled, "torch.save": saved, "deepcopy": copy.deepcopy}
 
 
-def prepared(folder: Path, text: str, program: str | None = None) -> Prepared:
-    """A program as a run has it, on data drawn from itself."""
-    job = make_job(folder, text, program, data="synthetic", algorithm="svi", rows=4, batch_size=4)
+def prepared(folder: Path, text: str, program: str | None = None, data: str = "synthetic") -> Prepared:
+    """A program as a run has it, on data drawn from itself, or read from a file."""
+    batch = 4 if data == "synthetic" else None
+    job = make_job(folder, text, program, data=data, algorithm="svi", rows=4, batch_size=batch)
     return prepare(job, standalone(text))
 
 
@@ -59,6 +62,10 @@ def prepared(folder: Path, text: str, program: str | None = None) -> Prepared:
 def test_every_example_comes_back_as_it_was(path: Path, tmp_path: Path) -> None:
     if path.stem == "grammar":
         module, run = load(path).morphism, None
+    elif path.stem in SENTENCES:
+        file = ROOT / "examples" / "data" / f"{SENTENCES[path.stem]}.csv"
+        run = prepared(tmp_path, path.read_text(), data=f"csv:{file}")
+        module = run.model
     else:
         run = with_data(path.stem) if path in STATISTICS else prepared(tmp_path, path.read_text())
         module = run.model

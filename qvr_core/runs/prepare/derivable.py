@@ -1,4 +1,4 @@
-"""Sentences of a run's data that its program cannot derive: their weight is log 0, which no fit would change."""
+"""What of a run's deductions no fit would put right: sentences without a derivation, weights without a posterior."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def check_derivable(program: Program, model: ProgramModule, train: Any) -> None:
         wrong = [(number, one) for number, one in enumerate(each, 1) if not one.whole]
         if wrong:
             raise _refused(name, module, isinstance(found, Charts), wrong)
+
+
+def check_posterior(model: ProgramModule) -> None:
+    """Refuse to sample the weights of a normalised deduction: with one number added to all weights of a choice the
+    density is the same, so it has no finite integral."""
+    for name, module in model.deductions.items():
+        if module.deduction.normalised and any(True for _ in module.parameters()):
+            message = f"the weights of `{name}` have no prior, and of a `normalised` deduction no posterior without one"
+            raise Refused("no-prior", message, site=name, fixes=("Fit it by svi: `qvr run svi`",))
 
 
 def _refused(name: str, module: DeductionModule, several: bool, wrong: list[tuple[int, Parsed]]) -> Refused:

@@ -23,7 +23,7 @@ from qvr_core.data.tables.parquet import parquet_files
 from qvr_core.data.tables.reading import STREAMED, read_columns
 from qvr_core.data.vocabulary import Vocabulary, restored, trained
 from qvr_core.runs.prepare import typed_data
-from qvr_core.runs.prepare.derivable import check_derivable
+from qvr_core.runs.prepare.derivable import check_derivable, check_posterior
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import Estimate, check_fits, check_fits_on, estimate
 from qvr_core.runs.prepare.runnable import built, built_with_guides, chosen
@@ -167,6 +167,8 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
     arrays.manual_seed(config.seed)
     model, guides = built_with_guides(job, known)
     model.to(device)
+    if config.algorithm == "nuts":
+        check_posterior(model)
     single = config.algorithm == "svi" and (config.precision == "bfloat16" or device.type != "cpu")
     if not single and not any(p.is_floating_point() for p in model.parameters()):
         # chains and guides of such a program move in double precision, those of the file too, and their data are read

@@ -11,7 +11,7 @@ from qvr_core.semantics.scope.scope import DeductionEntry, Scope
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.data_text import element_text
 from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.model.expressions import Builtin, Data, DeductionRef, Expr, Lexicon, ValueType
+from qvr_core.semantics.types.model.expressions import Bound, Builtin, Data, DeductionRef, Expr, Lexicon, ValueType
 from qvr_core.semantics.types.model.steps import StepModel
 from qvr_core.semantics.types.program_codes import DATA_MISMATCH, FUNCTION_ARGUMENTS
 from qvr_core.semantics.types.sentences import parsed_data
@@ -73,7 +73,8 @@ def _set_of_words(deduction: Expr, ctx: StepContext) -> str:
 
 
 def _check_deduction(first: Expr, expr: ArithCall, ctx: StepContext) -> bool:
-    binding = ctx.find(getattr(first, "name", "")) if not isinstance(first, DeductionRef) else None
+    # only of a name: what has none is called as the whole input is, which this program would then read
+    binding = ctx.find(first.name) if isinstance(first, Bound | Data) else None
     composed = isinstance(first, Builtin) and first.function == "compose"
     if isinstance(first, DeductionRef) or composed or (binding is not None and binding.kind == "deduction"):
         return True
