@@ -158,8 +158,7 @@ def _terms(columns: Columns, column: str, need: Need, space: Terms) -> Tensor:
 def _sentences(columns: Columns, column: str, need: Need) -> Tensor:
     """Numbers of words (N, L), −1 behind the ends of sentences."""
     found = columns.find(column, need.name)
-    held: Any = found.tolist() if isinstance(found, np.ndarray) else list(found)
-    cells: Sequence[Any] = held if isinstance(held, list) else [held]
+    cells: list[Any] = np.atleast_1d(found).tolist() if isinstance(found, np.ndarray) else list(found)
     words = words_of(need, columns.path, 0)
     flat, length = padded(sentences(cells, need, columns.path, column, words, 1 + columns.first))
     return arrays.tensor(flat, dtype=arrays.int64).reshape(-1, length)

@@ -113,9 +113,11 @@ def supplied(needs: Sequence[Need], data: Any) -> tuple[dict[str, KnownSet], Map
     typed = typed_tensors(given, sources, dtype=arrays.float64)
     if is_frame(data) or is_dataset(data):
         table = sources.main
-        names = {need.name for need in undeclared(needs)}
+        names = {need.name for need in undeclared(needs) if need.lexicon is None}
+        sentences = {need.name for need in undeclared(needs) if need.lexicon is not None}
         columns = table.columns if isinstance(table, Table) else dict[str, Sequence[Any]]()
-        plain = {name: np.asarray(columns[name]) for name in names if name in columns}
+        plain: dict[str, Any] = {name: np.asarray(columns[name]) for name in names if name in columns}
+        plain |= {name: list(columns[name]) for name in sentences if name in columns}
         if isinstance(table, Arrays):
             plain = {name: np.asarray(data[name]) for name in names if name in table.arrays}
         return found, {**plain, **typed}

@@ -10,11 +10,14 @@ from typing import Any
 import polars as pl
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from qvr_core import dsl
 from qvr_core.analysis import analyse
+from qvr_core.cli import app
 from qvr_core.data.needs import needs_of
 from qvr_core.data.problems import DataProblem
+from qvr_core.runs import load_run
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.config import RunConfig
@@ -195,6 +198,35 @@ def test_a_lexicon_in_a_file_has_its_words_behind_those_of_the_text(tmp_path: Pa
 def test_python_gives_sentences_as_files_do(data: Any) -> None:
     model = dsl.loads(DECLARED, data=data).morphism
     assert float(model.log_joint(None, {}).sum()) == pytest.approx(2 * WEIGHTS[0] + 3 * WEIGHTS[1], abs=1e-5)
+
+
+def test_a_frame_gives_sentences_that_nothing_declares() -> None:
+    model = dsl.loads(FREE, data=pl.DataFrame({"told": ["bee ant bee", "wasp"]})).morphism
+    assert float(model.log_joint(None, {}).sum()) == pytest.approx(sum(WEIGHTS), abs=1e-5)
+
+
+NEW_ROWS = DECLARED.replace("    data times : Sentence\n", "    sample b <- Normal(0.0, 1.0)\n").replace(
+    "score z = sum(times[s] * weight[s] for s : Sentence)\n    return z",
+    "observe y[s : Sentence] <- Normal(b * weight[s], 0.1)\n    return b",
+)
+
+
+def test_a_fit_predicts_new_sentences_and_refuses_those_without_a_derivation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.qvr").write_text(NEW_ROWS)
+    (tmp_path / "d.csv").write_text("told,y\nbee ant bee,-3.0\nbee,-0.4\nant,-0.2\nbee ant,-1.6\n")
+    (tmp_path / "new.csv").write_text("told\nant ant ant ant\nbee\n")
+    (tmp_path / "wrong.csv").write_text("told\nant\nant wasp\n")
+    few = ["--samples", "200", "--warmup", "200", "--chains", "1"]
+    done = CliRunner().invoke(app, ["run", "nuts", "p.qvr", "--data", "csv:d.csv", *few])
+    assert done.exit_code == 0, done.output
+    # y is twice the weight: −0.1 for each of four words and −0.5 for each of three joins
+    assert load_run("last").draw(200, data="csv:new.csv")["y"].mean(0).tolist() == pytest.approx([-3.8, -0.4], abs=0.15)
+    done = CliRunner().invoke(app, ["sample", "last", "--data", "csv:wrong.csv"])
+    assert done.exit_code == 1
+    assert "derives no `S` from sentence 2 of `told`, `ant wasp`" in " ".join((done.output + done.stderr).split())
 
 
 def test_sentences_may_come_as_text_when_the_program_runs() -> None:

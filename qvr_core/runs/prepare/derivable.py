@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qvr_core.arrays.engine import arrays, is_tensor
+from qvr_core.arrays.typed_engine import listed
 from qvr_core.data.binding import RowsOf, Whole
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runtime.programs.deduction import DeductionModule
@@ -24,7 +25,7 @@ def check_derivable(program: Program, model: ProgramModule, train: Any) -> None:
             continue
         with arrays.no_grad():
             found = module.parse(sentences)
-        each = [found.parsed] if isinstance(found, Chart) else [found.parsed[place] for place in found.places.tolist()]
+        each = [found.parsed] if isinstance(found, Chart) else [found.parsed[place] for place in listed(found.places)]
         wrong = [(number, one) for number, one in enumerate(each, 1) if not one.whole]
         if wrong:
             raise _refused(name, module, isinstance(found, Charts), wrong)

@@ -23,6 +23,7 @@ from qvr_core.runs.evaluation.curvature import approximated
 from qvr_core.runs.fit.nuts import asked_of
 from qvr_core.runs.prepare import typed_data
 from qvr_core.runs.prepare.data_lets import kept_numbers
+from qvr_core.runs.prepare.derivable import check_derivable
 from qvr_core.runs.prepare.failures import Refused
 from qvr_core.runs.prepare.memory import check_draws
 from qvr_core.runs.prepare.prepare import prepare, sized
@@ -295,6 +296,7 @@ def _on_new_rows(fit: Job, data: NewData, posterior: _Posterior, read: frozenset
         rows = bind(columns, new.wanted, names)
     notes = tuple(new.notes())
     model: ProgramModule | LiftedModel = built(job, known)
+    check_derivable(program, model, rows)
     x = rows.x if isinstance(rows, RowsOf) else None
     observations = dict(rows.observations) if isinstance(rows, RowsOf | Whole) else {}  # pyright: ignore[reportUnnecessaryIsInstance]
     kept = kept_numbers(RunDirectory.of(fit))

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from qvr_core.arrays.engine import Tensor, arrays, is_tensor, nn
 from qvr_core.arrays.engine import functional as nnf
+from qvr_core.arrays.typed_engine import listed
 from qvr_core.lexicon_files import LexiconProblem, entries_of
 from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.chart import Groups, Plan, gathered, item_weights, plan_of
@@ -139,7 +140,7 @@ class DeductionModule(Remade):
         if isinstance(sentence, str):
             return sentence.split()
         if is_tensor(sentence):
-            names, indices = self._vocabulary(), [int(index) for index in sentence.tolist()]
+            names, indices = self._vocabulary(), [int(index) for index in listed(sentence)]
             while indices and indices[-1] == PADDING:
                 indices.pop()
             for index in indices:
@@ -159,7 +160,7 @@ class DeductionModule(Remade):
     def rule_weights(self) -> dict[tuple[str, ...], float]:
         """Log weights of rules: (name, what its category variables stand for, in the alphabet's order of their names),
         or (name,) where all instances weigh the same.  Those of a `normalised` deduction are log probabilities."""
-        weights: list[float] = self._weights()[0].tolist()
+        weights: list[float] = listed(self._weights()[0])
         found: dict[tuple[str, ...], float] = {}
         for rule, (model, table) in enumerate(zip(self.deduction.rules, self.instances, strict=True)):
             if self._count(model, table) == 1:
@@ -171,7 +172,7 @@ class DeductionModule(Remade):
     def entry_weights(self) -> dict[tuple[str, str], float]:
         """Log weights of the lexicon's entries, by word and category; several of one word and category are summed."""
         found: dict[tuple[str, str], float] = {}
-        for entry, category, weight in zip(self.entries, self.categories, self._weights()[1].tolist(), strict=True):
+        for entry, category, weight in zip(self.entries, self.categories, listed(self._weights()[1]), strict=True):
             key = (entry.word, show(category))
             found[key] = weight if key not in found else math.log(math.exp(found[key]) + math.exp(weight))
         return found

@@ -132,9 +132,13 @@ class Charts:
     @cached_property
     def charts(self) -> list[Chart]:
         """The charts of the sentences that differ."""
-        sizes = [len(one.graph.items) for one in self.parsed]
-        parts = self.weights.split(sizes)
-        return [Chart(*each) for each in zip(self.parsed, parts, self.stopped, strict=True)]
+        found: list[Chart] = []
+        before = 0
+        for one, stopped in zip(self.parsed, self.stopped, strict=True):
+            after = before + len(one.graph.items)
+            found.append(Chart(one, self.weights[before:after], stopped))
+            before = after
+        return found
 
     def goal_weight(self) -> Tensor:
         """One weight per sentence."""

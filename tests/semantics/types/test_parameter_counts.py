@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from qvr_core.analysis import analyse
+from qvr_core.data.needs import open_sets
 from qvr_core.dsl import loads
 from qvr_core.semantics.arrows.parameters import parameter_shapes
+from qvr_core.semantics.file.open_sets import KnownSet
 from qvr_core.semantics.programs.parameter_count import parameter_count
 from tests.standalone import standalone
 
@@ -65,7 +67,7 @@ let shared = fan(even, even)
 def test_programs_of_the_examples(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     model = standalone(text).model
-    loaded = loads(text)
+    loaded = loads(text, known={name: KnownSet(2) for name in open_sets(model)})
     assert loaded.programs
     for name, module in loaded.programs.items():
         assert parameter_count(model, model.programs[name]) == sum(p.numel() for p in module.parameters()), name

@@ -31,14 +31,14 @@ def chart_type(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> Val
         return data_like(types)
     space, plates = binding.type.space, plate_axes(binding.type)
     wanted = _set_of_words(args[0], ctx)
-    over = " * ".join(set_of(name) for _, name in plates if name is not None)
+    over = " * ".join(set_of(plate) for _, plate in plates if plate is not None)
     name = sentence.name if isinstance(sentence, Data) else ""
     if not isinstance(space, Seq) or not isinstance(space.item, Finite):
         if isinstance(space, Finite) and len(plates) == 1:
             return data_like(types)  # one sentence, a word for each place
         line = f"data {name} : {over} -> Seq {wanted}" if over else f"data {name} : Seq {wanted}"
-        message = f"`parse` reads sequences of words, and `{name}` holds {element_text(space or REAL_LINE)}: `{line}`"
-        message = message.replace("holds Real 1", "holds numbers")
+        held = "numbers" if space is None or space == REAL_LINE else element_text(space)
+        message = f"`parse` reads sequences of words, and `{name}` holds {held}: `{line}`"
         related = (Related(f"`{name}` is declared here", binding.origin),)
         ctx.scope.report(FUNCTION_ARGUMENTS, message, place, related)
         return data_like(types)
