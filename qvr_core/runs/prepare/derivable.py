@@ -25,7 +25,7 @@ def check_derivable(program: Program, model: ProgramModule, train: Any) -> None:
             continue
         with arrays.no_grad():
             found = module.parse(sentences)
-        each = [found.parsed] if isinstance(found, Chart) else [found.parsed[place] for place in listed(found.places)]
+        each = [found.parsed] if isinstance(found, Chart) else [found.parsed[int(at)] for at in listed(found.places)]
         wrong = [(number, one) for number, one in enumerate(each, 1) if not one.whole]
         if wrong:
             raise _refused(name, module, isinstance(found, Charts), wrong)
