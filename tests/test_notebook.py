@@ -17,6 +17,8 @@ from tests.patience import HANG
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "examples" / "notebook" / "eight_schools.ipynb"
 
+pytestmark = pytest.mark.long
+
 
 def executed(notebook: Path, *more: str) -> list[dict[str, Any]]:
     """The code cells of a notebook, with what they gave."""
@@ -34,7 +36,6 @@ def bundles(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield output.get("data", {})
 
 
-@pytest.mark.long
 def test_the_notebook_of_the_examples(tmp_path: Path) -> None:
     copy = tmp_path / NOTEBOOK.name
     copy.write_text(NOTEBOOK.read_text(encoding="utf-8"), encoding="utf-8")
@@ -91,7 +92,6 @@ def said(cell: dict[str, Any]) -> str:
     return "".join("".join(output.get("text", [])) for output in cell["outputs"])
 
 
-@pytest.mark.long
 def test_an_error_is_shown_as_in_the_terminal_and_binds_nothing(cells: list[dict[str, Any]]) -> None:
     (output,) = cells[1]["outputs"]
     trace = "\n".join(output["traceback"])

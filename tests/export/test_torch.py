@@ -6,7 +6,7 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from qvr_core.runtime.programs.handlers import by_rows, condition
 from tests.examples.statistics.programs import NAMES
 from tests.export.equations import EQUATIONS, LATENTS, MEASURED
 from tests.export.exports import worst, write_cases
-from tests.export.families import CASES, write_case, write_cases_of_families
+from tests.export.families import CASES, write_cases_of_families
 from tests.patience import HANG
 
 EVALUATOR = Path(__file__).with_name("evaluators") / "evaluate_torch.py"
@@ -106,26 +106,24 @@ def test_numbers_in_lists_and_names_of_a_module_and_of_an_import(tmp_path: Path)
     assert {name for name in dir(torch.nn.Module()) if not name.startswith("_")} <= set(RESERVED)
 
 
-def gradients(text: str, latents: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of the exported density and of ours, by the name of the latent."""
-    own = {name: torch.tensor(value, requires_grad=True) for name, value in latents.items()}
-    scope: dict[str, Any] = {}
-    made = export(analyse(text), "equations", "torch")
-    exec(made.text, scope)
-    scope["Equations"](made.data(MEASURED, {}))(own).backward()
-    ours = {name: torch.tensor(value, requires_grad=True) for name, value in latents.items()}
-    given = {name: torch.as_tensor(value) for name, value in MEASURED.items()}
-    loads(text).morphism.run(None, condition({**given, **ours}), by_rows(1)).log_joint().sum().backward()
-    return {name: one.grad for name, one in own.items()}, {name: one.grad for name, one in ours.items()}
+def of_equations(density: Callable[[dict[str, torch.Tensor]], torch.Tensor]) -> list[torch.Tensor]:
+    """A density and its gradient."""
+    latents = {name: torch.tensor(value, requires_grad=True) for name, value in LATENTS.items()}
+    value = density(latents)
+    return [value.detach(), *torch.autograd.grad(value, list(latents.values()))]
 
 
-def test_equations_have_our_density_and_our_gradient(tmp_path: Path) -> None:
+def test_equations_have_our_density_and_our_gradient() -> None:
     torch.set_default_dtype(torch.float64)
-    write_case(tmp_path, "equations", "torch", EQUATIONS, MEASURED, LATENTS)
-    assert max(worst(evaluated(tmp_path), tmp_path).values()) <= 1e-7
-    found, wanted = gradients(EQUATIONS, LATENTS)
-    for name, one in found.items():
-        torch.testing.assert_close(one, wanted[name], rtol=1e-5, atol=1e-7)
+    scope: dict[str, Any] = {}
+    made = export(analyse(EQUATIONS), "equations", "torch")
+    exec(made.text, scope)
+    model, given = loads(EQUATIONS).morphism, {name: torch.as_tensor(value) for name, value in MEASURED.items()}
+    found = of_equations(scope["Equations"](made.data(MEASURED, {})))
+    wanted = of_equations(lambda values: model.run(None, condition({**given, **values}), by_rows(1)).log_joint().sum())
+    torch.testing.assert_close(found[0], wanted[0], rtol=0.0, atol=1e-7)
+    for one, other in zip(found[1:], wanted[1:], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["rk45", "stiff"])
@@ -136,7 +134,7 @@ def square(t, z) = z * z
 program p : Time -> Time
     data when : Time
     sample m <- Normal(0.0, 1.0)
-    let z[t : Time] = solve(square, 1.0, start=m, at=when, method={method}, rtol=1e-8, atol=1e-10, max_steps=2000)
+    let z[t : Time] = solve(square, 1.0, start=m, at=when, method={method}, rtol=1e-7, atol=1e-8, max_steps=300)
     observe y[t : Time] <- Normal(z[t], 1.0)
     return m
 """
@@ -145,7 +143,7 @@ program p : Time -> Time
     exec(made.text, scope)
     model = scope["P"](made.data({"when": [0.5, 0.9], "y": [1.0, 9.0]}, {}))
     wanted = scipy.stats.norm.logpdf([0.0, 1.0 - 2.0, 9.0 - 10.0]).sum()
-    assert float(model({"m": torch.tensor(0.0)})) == pytest.approx(wanted, abs=1e-3)
+    assert float(model({"m": torch.tensor(0.0)})) == pytest.approx(wanted, abs=5e-3)
     assert float(model({"m": torch.tensor(-0.2)})) == -math.inf
     with pytest.raises(ValueError, match="ascend from its start"):
         model({"m": torch.tensor(0.6)})
