@@ -32,7 +32,10 @@ def test_no_test_looks_at_a_clock() -> None:
     for path in sorted(TESTS.rglob("*.py")):
         if "e2e" in path.relative_to(TESTS).parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if not any(word in text for word in (*CLOCKS, "timeout", "wait_for")):
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Attribute | ast.Name):
                 name = node.attr if isinstance(node, ast.Attribute) else node.id
                 if name in CLOCKS:

@@ -50,6 +50,7 @@ CAPTIONS = {
 PIT = "Where each observation lies in what all others predict of it."
 STATISTICS = "Statistics of data sets drawn from the model, and those of the data."
 PREDICTIVE = (Kind.ppc, Kind.series)
+MOST_SERIES = 12
 
 
 @app.command()
@@ -164,7 +165,10 @@ def _picture(
         return lambda: loo_pit(stored, steps)
     if kind is Kind.series:
         ahead = [] if prior else predictions.ahead_of(stored, predicted_last(job), asked, steps)
-        return lambda: predictions.series(steps, ahead, source)
+        lines = predictions.lines_of(stored, group, asked)
+        if len(lines) > MOST_SERIES:
+            say(f"the first {MOST_SERIES} of {len(lines):,} series; --vars chooses steps", err=True)
+        return lambda: predictions.series(lines[:MOST_SERIES], ahead, source)
     if by is not None:
         steps = [part for step in steps for part in predictions.grouped(stored, step, by, labels_of(job))]
     if stats is not None:

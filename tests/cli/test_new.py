@@ -213,6 +213,7 @@ def test_counts_from_a_hurdle_are_drawn(folder: Path) -> None:
     np.testing.assert_allclose(found, mass, atol=0.006)
 
 
+@pytest.mark.long
 def test_from_a_table_to_a_prediction_in_four_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = qvr("init", "study", "--data", "d.csv", "--formula", "y ~ x + (1 | g)")
     assert made.exit_code == 0, made.output

@@ -15,6 +15,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
 from qvr_core.runs.evaluation.loo import loo_of
 from qvr_core.runs.evaluation.refitted import Plan, Refit, Refits, asked_by
 from qvr_core.runs.pictures.look import between, theme
@@ -142,6 +143,7 @@ def test_a_page_has_both_themes_and_fetches_nothing() -> None:
     assert plain == dark and "#16191d" in Path("picture.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_what_a_run_cannot_have_is_said() -> None:
     svi = Path("svi").read_text()
     for kind in ("trace", "rank", "energy"):
@@ -267,3 +269,39 @@ def test_a_picture_of_loo_counts_the_refits_of_its_run(folder: Path) -> None:
     wanted = found.refitted({name: -50.0})
     assert any(one.startswith(f"elpd −{-wanted.total:.1f} ± {wanted.se:.1f}, ") for one in after)
     assert wanted.total < found.total - 40
+
+
+def test_series_of_a_step_of_two_axes_run_along_the_longer_one() -> None:
+    """Three subjects at five times, of which one cell is missing: three series, called by their subjects."""
+    times, subjects = np.array([0.5, 1.0, 2.0, 4.0, 8.0]), np.array(["s1", "s2", "s3"])
+    data = np.arange(15.0).reshape(3, 5)
+    data[1, 2] = np.nan
+    axes = {"Subject": subjects, "Time": times}
+    drawn = data + np.zeros((1, 4, 3, 5))
+    groups = {
+        "observed_data": Dataset({"y": Variable(("Subject", "Time"), data, axes)}),
+        "posterior_predictive": Dataset({"y": Variable(("chain", "draw", "Subject", "Time"), drawn, axes)}),
+    }
+    lines = Stored("nuts", Tree(groups), (), {}).lines("posterior_predictive")
+    assert [(one.name, one.axis, one.data.tolist()) for one in lines] == [
+        ("y[s1]", "Time", [0.0, 1.0, 2.0, 3.0, 4.0]),
+        ("y[s2]", "Time", [5.0, 6.0, 8.0, 9.0]),
+        ("y[s3]", "Time", [10.0, 11.0, 12.0, 13.0, 14.0]),
+    ]
+    assert lines[1].labels[lines[1].places].tolist() == [0.5, 1.0, 4.0, 8.0]
+    assert lines[2].drawn.tolist() == [[10.0, 11.0, 12.0, 13.0, 14.0]] * 4
+    figure = series(lines, [], "posterior")
+    assert [axes.get_ylabel() for axes in figure.axes] == ["y[s1]", "y[s2]", "y[s3]"]
+
+
+def test_a_fit_that_is_a_point_has_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.qvr").write_text("program p : FinSet 3 -> FinSet 3\n    sample m <- Normal(0.0, 1.0)\n"
+                             "    observe y <- Normal(m, 1.0)\n    return m\n")  # fmt: skip
+    Path("d.csv").write_text("y\n1\n2\n3\n")
+    done = qvr("run", "svi", "p.qvr", "--data", "csv:d.csv", "--guide", "delta", "--steps", "300")
+    assert done.exit_code == 0, done.output
+    shown = qvr("summary", "last", "--format", "csv")
+    assert shown.exit_code == 0, shown.output
+    name, mean, sd = shown.stdout.splitlines()[1].split(",")[:3]
+    assert name == "m" and float(mean) == pytest.approx(1.5, abs=0.02) and float(sd) == 0.0

@@ -13,6 +13,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.runs.worker import text_generation
 
 MODEL = """\
 object Row : FinSet _
@@ -295,3 +296,20 @@ export p
     (folder / "none.csv").write_text("x\n0\n")
     done = qvr("sample", "last", "--data", "csv:none.csv")
     assert done.exit_code == 1 and "`picture` is not in none.csv, and the guide draws the latents" in done.output
+
+
+def test_all_rows_of_a_fit_are_drawn_or_it_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "f.qvr").write_text(
+        "object X : Real 1\nmorphism f : X -> X [role=linear]\nmorphism g : X -> X ~ Normal\n"
+        "let fg = f >> g\nprogram p : X -> X\n    sample z <- fg\n    observe y <- g(z)\n    return y\nexport p\n"
+    )
+    (folder / "f.csv").write_text("x,y\n" + "".join(f"{i / 50},{i / 25}\n" for i in range(100)))
+    done = qvr("run", "svi", "f.qvr", "--data", "csv:f.csv", "--steps", "2")
+    assert done.exit_code == 0, done.output
+    for most, rows in ((text_generation.DRAWN_AT_MOST, 100), (300, 64)):
+        monkeypatch.setattr(text_generation, "DRAWN_AT_MOST", most)
+        done = qvr("sample", "last", "--draws", "5", "-o", "all.npz")
+        assert done.exit_code == 0, done.output
+        assert ("of 64 of 100 rows; `--data` draws those of a file" in done.output) == (rows == 64)
+        with np.load("all.npz") as drawn:
+            assert drawn["y"].shape == (5, rows, 1)

@@ -270,6 +270,7 @@ async def idle_worker(editor: Editor) -> int:
     return next(iter(ticks))
 
 
+@pytest.mark.long
 async def test_next_run_starts_at_once_in_an_idle_worker_that_dies_with_the_server(folder: Path) -> None:
     editor = await Editor.start(env={"OMP_NUM_THREADS": "1"})
     await editor.initialize(folder=folder)

@@ -27,6 +27,10 @@ def objective_of(
     doubly = config.gradient == "doubly"
     if doubly and config.objective == "elbo":
         raise Refused("objective", "gradient = doubly is one of iwae and renyi; for the elbo it is sticking")
+    if particles == 1 and config.objective != "elbo":
+        raise Refused("objective", f"{config.objective} of one particle is the elbo: particles = 8, or more")
+    if config.objective != "renyi" and config.alpha != RunConfig.model_fields["alpha"].default:
+        raise Refused("objective", f"alpha is the order of renyi, and the objective is {config.objective}")
     if config.guide == "dais" and config.gradient != "full":
         message = f"gradient = {config.gradient} takes log q of one draw, and dais has that of a way"
         raise Refused("objective", f"{message}: leave gradient out")

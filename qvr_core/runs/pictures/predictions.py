@@ -45,6 +45,13 @@ def steps_of(stored: Stored, source: str, names: Sequence[str]) -> list[Observed
     return chosen or [step for step in found if step.name in scored] or found
 
 
+def lines_of(stored: Stored, source: str, names: Sequence[str]) -> list[Observed]:
+    """The steps of `steps_of` as series: of those with several axes one for each element of the shorter ones.  Raises
+    `NoPicture`."""
+    wanted = {step.name for step in steps_of(stored, source, names)}
+    return [line for line in stored.lines(source) if line.name.partition("[")[0] in wanted]
+
+
 def grouped(stored: Stored, step: Observed, by: str, sets: Mapping[str, str]) -> list[Observed]:
     """The parts of a step's data, one a group, the largest first where there are too many.  `sets` are those that the
     values of data names are elements of.  Raises `NoPicture`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ class NoPicture(Exception):
 
 @dataclass(frozen=True)
 class Observed:
-    """An observed step: its data (n,), draws of them (draws, n), what its elements are called along its first axis, and
-    the place of each element on that axis."""
+    """An observed step, or a part of it: its data (n,), draws of them (draws, n), what its elements are called along an
+    axis, its first one, and the place of each element on that axis."""
 
     name: str
     axis: str
@@ -33,6 +33,8 @@ class Observed:
     places: Array
     data: Array
     drawn: Array
+    at: Array
+    """The place of each among the cells of the step, which stand row by row."""
 
     @property
     def discrete(self) -> bool:
@@ -78,6 +80,28 @@ class Stored:
         """The labels of a set along which something is stored, or which the text enumerates; None where it has none."""
         return labels_along(self.tree, of) or self.enumerated.get(of or "")
 
+    def lines(self, source: str) -> list[Observed]:
+        """Each of the steps that `observed` gives along its longest axis, the last of those: one for each element of
+        its others, called `y[north]`."""
+        steps = list[Observed]()
+        for step in self.observed(source):
+            values = self.group("observed_data")[step.name]
+            if len(values.dims) < 2:
+                steps.append(step)
+                continue
+            along = max(range(len(values.dims)), key=lambda at: (values.shape[at], at))
+            others = [at for at in range(len(values.dims)) if at != along]
+            named = [values.coords.get(values.dims[at], np.arange(values.shape[at])) for at in range(len(values.dims))]
+            places = np.stack(np.unravel_index(step.at, values.shape))
+            for which in np.ndindex(*(values.shape[at] for at in others)):
+                own = np.all([places[at] == one for at, one in zip(others, which, strict=True)], 0)
+                if own.any():
+                    label = ", ".join(str(named[at][one]) for at, one in zip(others, which, strict=True))
+                    part = replace(step, name=f"{step.name}[{label}]", axis=str(values.dims[along]))
+                    part = replace(part, labels=np.asarray(named[along]), places=places[along][own], at=step.at[own])
+                    steps.append(replace(part, data=step.data[own], drawn=step.drawn[:, own]))
+        return steps
+
     def observed(self, source: str) -> list[Observed]:
         """Each observed step that has both data and draws in the group `source`; cells without data are left out."""
         data, drawn = self.group("observed_data"), self.group(source)
@@ -91,7 +115,9 @@ class Stored:
             axis = values.dims[0] if values.dims else ""
             labels = values.coords.get(axis, np.arange(values.shape[0] if values.dims else 1))
             places = np.indices(values.shape)[0].ravel() if values.dims else np.zeros(1, np.int64)
-            steps.append(Observed(name, axis, np.asarray(labels), places[kept], flat[kept], each[:, kept]))
+            steps.append(
+                Observed(name, axis, np.asarray(labels), places[kept], flat[kept], each[:, kept], np.flatnonzero(kept))
+            )
         return [step for step in steps if step.data.size]
 
 

@@ -159,7 +159,9 @@ def _from_guide(run: RunDirectory, draws: int, seed: int, data: NewData | None) 
     """Of a fit by svi whose latents are drawn anew in each row: by its guide."""
     fit = restored(run)
     if data is None:
-        return Drawn(predictive(fit, draws, seed), _axes(fit.model, {}), terms=term_steps(fit.model.program))
+        values, note = predictive(fit, draws, seed)
+        notes = () if note is None else (note,)
+        return Drawn(values, _axes(fit.model, {}), notes, terms=term_steps(fit.model.program))
     own = fit.guide.program.program.data if isinstance(fit.guide, inference.ProgramGuide) else ()
     read = frozenset(item.name for item in own)
     new = _on_new_rows(run.job(), data, _Posterior({}, {}, False, ()), read)

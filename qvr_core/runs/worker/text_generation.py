@@ -18,6 +18,7 @@ from qvr_core.runs.prepare.prepare import Prepared, prepare
 from qvr_core.runs.record.program import analysed
 from qvr_core.runs.record.store import RunDirectory
 from qvr_core.runtime.programs.handlers import condition, densities, tables
+from qvr_core.runtime.values.term_tables import of_one_size
 from qvr_core.semantics.types.deterministic import read_ahead
 
 if TYPE_CHECKING:
@@ -164,14 +165,29 @@ def fill_pairs(fit: SviFit, count: int, seed: int) -> Iterator[FilledPair]:
         yield FilledPair(pairs.text([int(token) for token in x[0][row]]), tuple(tokens), label)
 
 
-def predictive(fit: SviFit, count: int, seed: int) -> dict[str, Tensor]:
-    """Posterior predictive draws of every site, (count, …), on the data that the run was fitted to."""
+DRAWN_AT_MOST, PIECE = 200_000, 64
+"""Rows times draws that are made of the data of a fit, and rows at once."""
+
+
+def predictive(fit: SviFit, count: int, seed: int) -> tuple[dict[str, Tensor], str | None]:
+    """Posterior predictive draws of every site, (count, …), on the data that the run was fitted to, and what is to be
+    said of them: of rows by the ten thousand only the first are drawn."""
     guide, _ = approximated(fit.prepared, fit.guide)
     arrays.manual_seed(seed)
     train = fit.prepared.train
-    every = fit.prepared.needs.statistical and fit.model.predicted
-    x, observations = fit.prepared.move(train.batch(arrays.arange(train.rows if every else min(train.rows, 64))))
+    whole = fit.prepared.needs.statistical and bool(fit.model.predicted)
+    rows = train.rows if whole or train.rows * count <= DRAWN_AT_MOST else min(train.rows, PIECE)
     observed = {need.name for need in fit.prepared.needs.observed} - read_ahead(fit.model.program)
-    data = {name: value for name, value in observations.items() if name not in observed}
     fit.model.eval()
-    return inference.Predictive(fit.model, guide, num_samples=count)(x, data, guide_observations=observations)
+
+    def piece(first: int, last: int) -> dict[str, Tensor]:
+        x, observations = fit.prepared.move(train.batch(arrays.arange(first, last)))
+        data = {name: value for name, value in observations.items() if name not in observed}
+        return inference.Predictive(fit.model, guide, num_samples=count)(x, data, guide_observations=observations)
+
+    note = f"of {rows} of {train.rows:,} rows; `--data` draws those of a file" if rows < train.rows else None
+    # only what has an axis of rows behind that of draws can be made in pieces
+    if whole or rows <= PIECE or not fit.model.program.uses_input:
+        return piece(0, rows), note
+    pieces = [piece(first, min(first + PIECE, rows)) for first in range(0, rows, PIECE)]
+    return {name: arrays.cat(of_one_size([one[name] for one in pieces]), 1) for name in pieces[0]}, note

@@ -33,6 +33,7 @@ def test_run_fits_what_is_typed_and_posterior_shows_it(session: Session, ask: As
     assert "has no `nu`" in ask(":posterior nu")
 
 
+@pytest.mark.long
 def test_a_later_session_finds_the_run(session: Session, ask: Ask, data: Path) -> None:
     assert "no program to be fitted" in ask(":posterior")
     ask(SCHOOLS)

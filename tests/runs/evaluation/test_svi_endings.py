@@ -64,7 +64,7 @@ async def test_laplace_ends_with_the_spread_of_the_posterior_after_a_resume_too(
     assert row.mean == pytest.approx(mode, abs=0.06)
     assert row.sd == pytest.approx(precision**-0.5, rel=0.08)
     assert not any("mode" in text for text in warnings)
-    mu = text_generation.predictive(text_generation.restored(RunDirectory.of(job)), 2000, seed=1)["mu"]
+    mu = text_generation.predictive(text_generation.restored(RunDirectory.of(job)), 2000, seed=1)[0]["mu"]
     assert float(mu.std()) == pytest.approx(precision**-0.5, rel=0.08)
 
 

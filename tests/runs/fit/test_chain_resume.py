@@ -132,6 +132,7 @@ def test_a_killed_run_goes_on_as_the_unbroken_one(moment: Moment, engine: str, t
     assert not list(run.path.rglob("*.part"))
 
 
+@pytest.mark.long
 def test_a_run_may_be_killed_again_and_again(tmp_path: Path, whole: Any) -> None:
     job = made(tmp_path, engine="compiled")
     asked, kills = job, 0

@@ -85,6 +85,13 @@ def test_the_gradient_of_a_way_is_the_plain_one(tmp_path: Path) -> None:
         fit_of(job_of(tmp_path, guide="dais", gradient="sticking"))
 
 
+def test_a_bound_that_would_be_the_elbo_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="iwae of one particle is the elbo: particles = 8"):
+        fit_of(job_of(tmp_path, objective="iwae"))
+    with pytest.raises(Refused, match="alpha is the order of renyi, and the objective is iwae"):
+        fit_of(job_of(tmp_path, objective="iwae", particles=4, alpha=0.3))
+
+
 @pytest.mark.parametrize("guide", ["mixture", "pathfinder", "dais", "iaf", "spline"])
 @pytest.mark.sampled(3)
 def test_a_fit_of_a_guide_of_torchs_taken_up_again_is_the_unbroken_one(guide: str, tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ program classes : Wide -> Class
 """
 
 
+@pytest.mark.long
 def test_a_fit_of_a_network_does_not_load_the_compiler(tmp_path: Path) -> None:
     """Importing it takes as long as torch itself, and 70 MB."""
     (tmp_path / "sitecustomize.py").write_text(WATCHING)

@@ -37,6 +37,7 @@ pytestmark = pytest.mark.usefixtures("patient")
 
 
 @pytest.mark.process
+@pytest.mark.long
 async def test_text_run_learns_and_leaves_a_whole_directory(tmp_path: Path, text: Path) -> None:
     job = make_job(tmp_path, steps=400, learning_rate=0.01, held_out_rows=256, held_out_draws=4, held_out_after=(0.3,))
     events, last = await watched(job)

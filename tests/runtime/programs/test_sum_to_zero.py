@@ -88,8 +88,7 @@ def test_what_a_sampler_moves_has_this_density_and_the_volume_of_the_map(more: s
     assert volume == pytest.approx(scales, abs=1e-9)
 
 
-@pytest.mark.parametrize("more", ["", ", noncentred"])
-@pytest.mark.sampled(2)
+@pytest.mark.parametrize("more", ["", pytest.param(", noncentred", marks=pytest.mark.slow)])
 def test_chains_are_machine_code_of_the_same_density(more: str) -> None:
     found = {
         engine: MCMC(NUTSKernel(), 30, 20, 1, seed=1, engine=engine).run(model(more), None, DATA)
