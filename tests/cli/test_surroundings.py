@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = """\
@@ -138,3 +142,27 @@ def test_a_worker_without_torch(folder: Path, without_torch: dict[str, str]) -> 
     # What needs it in this process says the same.
     assert qvr(*FIT, cwd=folder).returncode == 0
     assert "needs the package `torch`" in one_sentence(qvr("sample", "last", cwd=folder, **without_torch))
+
+
+def test_in_one_terminal_the_table_stands_below_the_bar(tmp_path: Path) -> None:
+    (tmp_path / "m.qvr").write_text(
+        "program p : FinSet 2 -> FinSet 2\n    sample mu <- Normal(0.0, 1.0)\n"
+        "    observe y <- Normal(mu, 1.0)\n    return mu\n"
+    )
+    (tmp_path / "d.csv").write_text("y\n1\n2\n")
+    command = [sys.executable, "-m", "qvr_core.cli", "run", "nuts", "m.qvr", "--data", "csv:d.csv",
+               "--warmup", "20", "--samples", "20", "--chains", "1"]  # fmt: skip
+    ours, terminal = pty.openpty()
+    child = subprocess.Popen(
+        command, cwd=tmp_path, stdout=terminal, stderr=terminal, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other side is closed
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    child.wait(HANG)
+    text = shown.decode()
+    assert text.rindex("NUTS ") < text.index("┏"), text
+    assert "\n" in text[text.rindex("NUTS ") : text.index("┏")]

@@ -81,20 +81,31 @@ class Screen:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        """Leave the bar where it is: what is printed next stands below it."""
         if self.err.is_terminal:
             self.live.stop()
 
+    @property
+    def between(self) -> PlainConsole:
+        """Where results are printed while the bar runs: one terminal has one cursor, and the bar's console moves it."""
+        return self.err if self.out.is_terminal and self.err.is_terminal else self.out
+
     def show(self, event: Event) -> None:
+        if isinstance(event, Finished | Cancelled | Failed | Crashed):
+            self._stop()
         match event:
             case Started():
                 self._started(event)
             case Progress():
                 self._progress(event)
             case HeldOut():
-                self.out.print(held_out_line(event))
+                self.between.print(held_out_line(event))
             case Accuracies():
                 for line in accuracy_lines(event):
-                    self.out.print(line, markup=False)
+                    self.between.print(line, markup=False)
             case Message():
                 style = {"warning": "yellow", "error": "red"}.get(event.level, "dim")
                 self.err.print(event.text, style=style, markup=False)
