@@ -246,8 +246,9 @@ def _pareto(tree: Tree, config: RunConfig, source: Source, refitted: Callable[[L
         remedy = f"{found.draws:,} draws are too few to tell: take {found.enough:,} or more"
         return [_check_of(one, f"{remedy} (samples = {samples})" if settings else remedy, settings)]
     why = _of_rows(tree, found, source)
+    sound = "the draws stand" if config.algorithm == "nuts" else "where the guide is right the draws stand"
     remedy = (
-        f"the draws stand, but each moves the posterior so much that its leave-one-out figure is rough: {why}; "
+        f"{sound}, but each moves the posterior so much that its leave-one-out figure is rough: {why}; "
         f"compare programs by their differences with care{_exact(config, source)}"
     )
     return [_check_of(one, remedy)]

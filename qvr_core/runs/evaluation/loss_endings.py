@@ -18,6 +18,8 @@ SURE = 4.0
 """Standard errors between two means that are not noise."""
 EXPLOSION = 20.0
 """So many times as far up as it ever came down, a loss did not rise by chance."""
+BEGUN_THERE = 0.1
+"""Nats that a fit may lose which begins where others end: its steps only move it about."""
 DIFFERENCE = 0.954
 """Median of |a − b| for two standard normals."""
 
@@ -49,6 +51,8 @@ def ended_badly(losses: Sequence[float], config: RunConfig) -> Complaint | None:
     best = min(windows, key=fmean)
     # Of steps that follow one another, so that neither a fall nor a jump counts as noise.
     noise = median(abs(after - before) for before, after in pairwise(finite)) / DIFFERENCE
+    if config.guide == "pathfinder" and fmean(end) - fmean(best) < BEGUN_THERE:
+        return None
     if _above(end, start, noise):
         what = f"the loss ended at {fmean(end):.4g}, above its start {fmean(start):.4g}"
     elif median(end) > finite[0] and max(finite) - finite[0] > EXPLOSION * (finite[0] - min(finite) + noise):

@@ -99,6 +99,13 @@ def test_losses_that_rise_are_reported_from_noise() -> None:
     assert "above its start" in str(ended_badly(fell + [1e6] * 100, config))
 
 
+def test_a_fit_that_begins_where_others_end_may_move_about() -> None:
+    quiet = random.Random(1)
+    for rise, guide, told in ((0.02, "pathfinder", False), (0.02, "normal", True), (0.5, "pathfinder", True)):
+        losses = [24.26 + quiet.gauss(0, 1e-3) + (rise if i > 50 else 0.0) for i in range(400)]
+        assert (ended_badly(losses, RunConfig(guide=guide, learning_rate=0.02)) is not None) == told
+
+
 async def test_the_figure_of_a_fit_is_the_mean_of_its_last_steps(tmp_path: Path) -> None:
     job = make_job(tmp_path, CONJUGATE, learning_rate=0.05, steps=200)
     events: list[Event] = []
