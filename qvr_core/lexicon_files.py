@@ -20,10 +20,11 @@ def entries_of(name: str, deduction: Deduction) -> tuple[EntryModel, ...]:
     head = [f"    atoms {', '.join(deduction.atoms)}"]
     if deduction.binders:
         head.append(f"    binders {', '.join(deduction.binders)}")
-    snapshot, first = _analysed(name, head)
+    snapshot, lines = _analysed(name, head)
     wrong = next((one for one in snapshot.diagnostics() if one.severity is Severity.ERROR), None)
     if wrong is not None:
-        raise LexiconProblem(f"{name}:{wrong.range.start.line - first}: {wrong.message}")
+        line = wrong.range.start.line - len(head) - 2
+        raise LexiconProblem(f"{name}:{lines[max(0, min(line, len(lines) - 1))] if lines else 1}: {wrong.message}")
     return snapshot.model.deductions["lexicon_file"].lexicon
 
 
@@ -37,11 +38,15 @@ def known_words(lexicon: Lexicon) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _analysed(name: str, head: Sequence[str]) -> tuple[Snapshot, int]:
-    """A file's lines as a deduction of their own, and how many lines stand in front of them."""
+def _analysed(name: str, head: Sequence[str]) -> tuple[Snapshot, list[int]]:
+    """A file's lines as a deduction of their own, behind its header, `head` and `lexicon`, and their numbers."""
     path = Path(name)
     if not path.is_file():
         raise LexiconProblem(f"there is no lexicon file `{name}`")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    head = ["deduction lexicon_file : FinSet 1 -> FinSet 1", *head]
-    return analyse("\n".join([*head, "    lexicon", *(f"        {line}" for line in lines)]) + "\n"), len(head)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LexiconProblem(f"the lexicon file `{name}` cannot be read: {error}") from error
+    lines = {number: line.strip() for number, line in enumerate(text.splitlines(), 1) if line.strip()}
+    head = ["deduction lexicon_file : FinSet 1 -> FinSet 1", *head, "    lexicon"]
+    return analyse("\n".join([*head, *(f"        {line}" for line in lines.values())]) + "\n"), list(lines)

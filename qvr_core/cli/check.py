@@ -100,13 +100,14 @@ def _checked(asked: Asked) -> bool:
     from qvr_core.semantics.types.diagnostics import Severity
 
     files = list(program_files(asked.files))
+    texts = [(path, read_program(path)) for path in files]
     found = [
         diagnostics_text.Finding(path, text, diagnostic)
-        for path in files
-        for text in [read_program(path)]
+        for path, text in texts
         for diagnostic in analysed_file(path, text).diagnostics()
         if asked.hints or diagnostic.severity is not Severity.HINT
     ]
+    found += [finding for path, text in texts for finding in _lexicon_findings(path, text)]
     if asked.data:
         found += _data_findings(asked.files[0], asked.program, asked.data, asked.columns)
     else:
@@ -179,6 +180,16 @@ def _behind(asked: Asked) -> Iterator[Path]:
                     yield from files_of(config, toml.parent)
     for given in asked.data:
         yield Path(given.partition("=")[2] or given).with_name(given.rpartition(":")[2])
+
+
+def _lexicon_findings(file: str, text: str) -> Iterator[Finding]:
+    """What is wrong with the files of lexicons that a program names."""
+    if "lexicon from" not in text:
+        return
+    from qvr_core.cli.output.diagnostics_text import Finding
+    from qvr_core.runs.record.lexicon_checks import lexicon_problems
+
+    yield from (Finding(file, text, problem) for problem in lexicon_problems(analysed_file(file, text)))
 
 
 def _data_findings(file: str, program: str | None, data: list[str], columns: str | None) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,37 @@ def test_a_sentence_that_the_grammar_does_not_derive_is_refused_before_the_fit(t
     assert score(prepared(tmp_path, counting, "d.csv", "told\nbee\nbee wasp ant\n")) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said", "place"),
+    [
+        ('parse(english, "bee wasp ant").goal_weight()', "derives no `S` from `bee wasp ant`", '"bee wasp ant"'),
+        (
+            'sum(parse(english, ["bee", "ant wasp"]).goal_weight())',
+            "derives no `S` from sentence 2, `ant wasp`",
+            '["bee", "ant wasp"]',
+        ),
+        (
+            'parse(english, "bee ant").weight(span(0, 3, S))',
+            "derives no `span(0, 3, S)` from `bee ant`",
+            "span(0, 3, S)",
+        ),
+        ('parse(compose(english, english), "ant wasp").goal_weight()', "derives no `S` from `ant wasp`", '"ant wasp"'),
+    ],
+)
+def test_a_sentence_of_a_program_that_has_no_derivation_is_refused_at_its_place(
+    tmp_path: Path, asked: str, said: str, place: str
+) -> None:
+    text = GRAMMAR.format(domain="FinSet 3")
+    text += f"program p : FinSet 1 -> FinSet 1\n    score z = {asked}\n    return z\nexport p\n"
+    with pytest.raises(Refused, match=re.escape(said)) as caught:
+        prepare(make_job(tmp_path, text, data="synthetic"), analyse(text))
+    origin = caught.value.origin
+    assert origin is not None
+    found = analyse(text).find(origin)
+    assert found is not None
+    assert text.splitlines()[found.start.line][found.start.column : found.end.column] == place
+
+
 @pytest.mark.parametrize("data", ["synthetic", "text:t.txt"])
 @pytest.mark.parametrize("text", [FREE, DECLARED])
 def test_sentences_are_not_made_up(tmp_path: Path, text: str, data: str) -> None:
@@ -262,3 +294,17 @@ def test_what_a_program_needs_is_said() -> None:
     (told,) = needs_of(analyse(FREE).model.programs["p"]).data
     assert (told.kind, told.written) == ("sentences", "sentences of `english`")
     assert json.dumps(told.lexicon.words if told.lexicon else None) == '["ant", "bee", "wasp"]'
+
+
+def test_a_check_reads_lexicons_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    head = GRAMMAR.format(domain="FinSet 3")
+    (tmp_path / "p.qvr").write_text(head + '    lexicon from "words.lex"\n')
+    check = ["check", "p.qvr", "--json"]
+    done = CliRunner().invoke(app, check)
+    assert done.exit_code == 1 and "there is no lexicon file `words.lex`" in done.output
+    (tmp_path / "words.lex").write_text('"fly" : A = w\n\n"gnat" : B = w\n')
+    done = CliRunner().invoke(app, check)
+    assert done.exit_code == 1 and "words.lex:3: `B` in this category is neither an atom nor bound" in done.output
+    (tmp_path / "words.lex").write_text('"fly" : A = w\n')
+    assert CliRunner().invoke(app, check).exit_code == 0

@@ -122,6 +122,7 @@ def test_all_ways_to_write_a_term(tmp_path: Path) -> None:
         ("  ", "there is no term"),
         ("()", "a term begins with its constructor, and nothing stands here"),
         ('["not", ', "this is no JSON: "),
+        ("(not [a])", "`[a]` is no argument, and no JSON, in argument 1 of `not`. An s-expression has round brackets"),
         ('(atom "p)', "a quote is not closed"),
         (None, "there is no term"),
         (3, "`3` is no term. Write `(name …)`, "),

@@ -188,7 +188,7 @@ def prepare(job: Job, snapshot: Snapshot) -> Prepared:
             data = Source(rows, typed_data.description(typed, known, written, program))
         case _:
             data = _table(job, program, needs, room)
-    if any(need.lexicon is not None for need in needs.data):
+    if model.deductions:
         check_derivable(program, model, data.train)
     return Prepared(
         job, snapshot, program, needs, model, device, data.train, data.held_out, data.baselines, data.description,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.language.options import DEDUCTION_KEYS, RULE_ATTRIBUTES, SEMIRINGS
+from qvr_core.semantics.deductions.closure import CATEGORY, ITEM
+from qvr_core.semantics.language.options import DEDUCTION_KEYS, RULE_ATTRIBUTES, RULE_FLAGS, SEMIRINGS
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.scope import Scope
 from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
@@ -17,14 +19,16 @@ from qvr_core.semantics.types.program_codes import (
     DUPLICATE_RULE,
     ITEM_ARITY,
     LEXICON_TERM,
+    POSSIBLE_TYPO,
     RULE_ATTRIBUTE,
     UNBOUND_VARIABLE,
     UNKNOWN_START,
 )
+from qvr_core.syntax.placing import units_of
 from qvr_core.syntax.tree.declarations import DeductionHeader, Item
 from qvr_core.syntax.tree.deductions import AtomsItem, Attributes, LexiconEntry, LexiconItem, RuleItem, Term
 from qvr_core.syntax.tree.names import Name
-from qvr_core.syntax.tree.options import CallValue, Formula, ListValue, Number, Option, String, Value, Word
+from qvr_core.syntax.tree.options import Number, Option, String, Word
 from qvr_core.syntax.tree.units import Placed, Statement
 
 
@@ -83,6 +87,7 @@ def check_deduction(statement: Statement, scope: Scope) -> Deduction:
         depth=settings.count("depth"),
         tolerance=settings.positive("tolerance", 1e-6),
         max_iterations=settings.count("max_iterations") or 1000,
+        damaged=any(placed.unit.broken for placed in units_of(statement)),
         origin=scope.origin(header.name.span),
     )
 
@@ -111,6 +116,7 @@ def _rule(rule: RuleItem, reading: _Reading) -> RuleModel:
         if regular and name.text not in bound:
             _unbound(name, bound, reading)
             bound.add(name.text)
+    _check_spelling(rule, reading)
     attributes = _attributes(rule.attributes, reading)
     return RuleModel(
         name=rule.name.text,
@@ -143,6 +149,26 @@ def _unbound(name: Name, bound: set[str], reading: _Reading) -> None:
     place = reading.scope.origin(name.span)
     fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),)),)
     reading.scope.report(UNBOUND_VARIABLE, message, place, fixes=fixes)
+
+
+def _check_spelling(rule: RuleItem, reading: _Reading) -> None:
+    """Warn of a category that stands once in a rule and looks like an atom: as a variable it means any category."""
+    terms = (*rule.premises, rule.conclusion)
+    often = Counter(name.text for term in terms for name in _variables(term, frozenset(), reading))
+    for premise in rule.premises:
+        if not isinstance(premise.head, Name) or premise.head.text != ITEM or len(premise.args or ()) < CATEGORY:
+            continue
+        assert premise.args is not None
+        for name in _variables(premise.args[CATEGORY - 1], frozenset(), reading):
+            # variables of one letter, and those with a number, are names that people give them
+            near = closest(name.text, reading.atoms) if name.text.isalpha() and len(name.text) > 1 else None
+            if near is None or often[name.text] > 1:
+                continue
+            message = f"`{name.text}` is no atom, so it means any category here; did you mean `{near}`?"
+            place = reading.scope.origin(name.span)
+            reading.scope.report(
+                POSSIBLE_TYPO, message, place, fixes=(Fix(f"Change to `{near}`", (Edit(place, near),)),)
+            )
 
 
 def _check_arity(item: Term, reading: _Reading) -> bool:
@@ -217,22 +243,17 @@ def _attributes(attributes: Attributes | None, reading: _Reading) -> tuple[tuple
             place = reading.scope.origin(key.span)
             fixes = () if near is None else (Fix(f"Change to `{near}`", (Edit(place, near),), True),)
             reading.scope.report(RULE_ATTRIBUTE, message, place, fixes=fixes)
+        elif key.text in RULE_FLAGS:
+            if item.value is None or (isinstance(item.value, Word) and item.value.text == "true"):
+                found[key.text] = True
+            elif not isinstance(item.value, Word) or item.value.text != "false":
+                reading.scope.report(RULE_ATTRIBUTE, f"`{key.text}` stands alone, without a value", item.value.span)
+        elif isinstance(item.value, Number):
+            found[key.text] = item.value.value
         else:
-            found[key.text] = True if item.value is None else _plain(item.value, reading)
+            place = key.span if item.value is None else item.value.span
+            reading.scope.report(RULE_ATTRIBUTE, f"`{key.text}` takes a number: `{key.text}=-0.5`", place)
     return tuple(found.items())
-
-
-def _plain(value: Value, reading: _Reading) -> object:
-    match value:
-        case Number(value=number):
-            return number
-        case String(value=text) | Word(text=text):
-            return {"true": True, "false": False}.get(text, text)
-        case ListValue(items=items):
-            return tuple(_plain(item, reading) for item in items)
-        case CallValue(func=Name(span=span)) | Formula(span=span):
-            reading.scope.report(RULE_ATTRIBUTE, "an attribute is a number, a word, a string or a list", span)
-            return None
 
 
 def _check_unbounded(rules: list[Placed[Item]], scope: Scope) -> None:

@@ -128,6 +128,8 @@ MEANINGS_OF_RULES: Mapping[str, str] = {
 }
 """What these attributes mean on a rule: on steps they mean something else."""
 RULE_ATTRIBUTES = ("learnable", "bounded", "init", "weight")
+RULE_FLAGS = ("learnable", "bounded")
+"""Attributes that stand alone, without a value."""
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     "semiring": tuple(SEMIRINGS),

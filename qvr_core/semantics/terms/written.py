@@ -168,7 +168,7 @@ def _an_element(space: Space) -> str:
 
 def _applied(value: object, inside: tuple[str, ...]) -> tuple[str, Sequence[object]]:
     """A constructor and its arguments, however they are written."""
-    value = _inner(value)
+    value = _inner(value, inside)
     if isinstance(value, str):
         return value.strip(), ()
     found = cast(Sequence[object], value) if isinstance(value, list | tuple) else ()
@@ -177,7 +177,7 @@ def _applied(value: object, inside: tuple[str, ...]) -> tuple[str, Sequence[obje
     held = _present(cast(Mapping[str, object], value)) if isinstance(value, dict) else {}
     if len(held) == 1:
         ((name, inner),) = held.items()
-        given = _inner(inner)
+        given = _inner(inner, inside)
         return name, cast(Sequence[object], given) if isinstance(given, list | tuple) else (given,)
     if value is None:
         message = "there is no term"
@@ -188,9 +188,17 @@ def _applied(value: object, inside: tuple[str, ...]) -> tuple[str, Sequence[obje
     raise TermProblem(f"{message}{_where(inside)}", 'Write `(name …)`, `["name", …]` or `{"name": […]}`')
 
 
-def _inner(value: object) -> object:
+def _inner(value: object, inside: tuple[str, ...]) -> object:
     """What stands inside: tables write lists of different things as the text of their JSON."""
-    return _read(value) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else value
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
+        return value
+    try:
+        return _read(value)
+    except TermProblem as problem:
+        message = f"`{_short(value)}` is no argument, and no JSON{_where(inside)}"
+        raise TermProblem(
+            message, "An s-expression has round brackets and blanks: `(name first (name second))`"
+        ) from problem
 
 
 def _present(held: Mapping[str, object]) -> dict[str, object]:
@@ -217,7 +225,7 @@ def _element(value: object, space: Finite, inside: tuple[str, ...]) -> int:
 def _numbers(value: object, space: Space, inside: tuple[str, ...]) -> list[int]:
     """The numbers of a real space as the bits of doubles."""
     count = place_width(space)
-    value = _inner(value)
+    value = _inner(value, inside)
     listed = cast(Sequence[object], value) if isinstance(value, list | tuple) else [value]
     if len(listed) != count:
         wanted = "1 number is" if count == 1 else f"{count} numbers are"
@@ -264,7 +272,9 @@ def _read(text: str) -> object:
         except RecursionError:
             raise TermProblem("it is nested too deeply for JSON", "Write an s-expression, `(name …)`") from None
         except ValueError as error:
-            raise TermProblem(f"this is no JSON: {error}", "Correct it, or write an s-expression") from None
+            raise TermProblem(
+                f"this is no JSON: {error}", "Correct it, or write an s-expression: `(name first (name second))`"
+            ) from None
     return _expression(text)
 
 

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from qvr_core.semantics.arithmetic.broadcasting import data_like, plate_axes, with_axes
 from qvr_core.semantics.arithmetic.elementwise import words
+from qvr_core.semantics.language.spelling import candidates, closest
 from qvr_core.semantics.scope.environment import StepContext
 from qvr_core.semantics.scope.scope import DeductionEntry, Scope
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.data_text import element_text
-from qvr_core.semantics.types.diagnostics import Related
-from qvr_core.semantics.types.model.expressions import Bound, Builtin, Data, DeductionRef, Expr, Lexicon, ValueType
+from qvr_core.semantics.types.diagnostics import Edit, Fix, Origin, Related
+from qvr_core.semantics.types.model.deductions import Deduction
+from qvr_core.semantics.types.model.expressions import (
+    Bound,
+    Builtin,
+    Constant,
+    Data,
+    DeductionRef,
+    Expr,
+    Lexicon,
+    Method,
+    TermValue,
+    ValueType,
+)
 from qvr_core.semantics.types.model.steps import StepModel
 from qvr_core.semantics.types.program_codes import DATA_MISMATCH, FUNCTION_ARGUMENTS
-from qvr_core.semantics.types.sentences import parsed_data
+from qvr_core.semantics.types.sentences import Parse, parsed_data, parses, questions, written_sentence
 from qvr_core.semantics.types.spaces import REAL_LINE, Finite, Seq, Unknown
 from qvr_core.semantics.types.subspace import fit
+from qvr_core.semantics.types.walk import operands, walk
 from qvr_core.syntax.tree.arithmetic import ArithCall, Variable
+from qvr_core.syntax.tree.names import Span
+
+MOST_LISTED = 6
+"""Names in a message that says which there are."""
 
 
 def chart_type(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> ValueType:
@@ -55,7 +74,9 @@ def chart_type(args: tuple[Expr, ...], expr: ArithCall, ctx: StepContext) -> Val
 
 
 def check_sentences(steps: Iterable[StepModel], scope: Scope) -> None:
-    """Report data that two deductions parse whose words are numbered otherwise: one number would be two words."""
+    """Report data that two deductions parse whose words are numbered otherwise: one number would be two words; and
+    words and atoms that a deduction lacks."""
+    steps = tuple(steps)
     first: dict[str, tuple[Data, Lexicon]] = {}
     for sentence, lexicon in parsed_data(steps):
         before, known = first.setdefault(sentence.name, (sentence, lexicon))
@@ -65,6 +86,65 @@ def check_sentences(steps: Iterable[StepModel], scope: Scope) -> None:
             message += "elsewhere: declare both over one set of words, `object Word : {…}`, or parse data of their own"
             related = (Related(f"`{sentence.name}` holds words of `{known.deduction}` here", before.origin),)
             scope.report(DATA_MISMATCH, message, sentence.origin, related)
+    for parse in parses(steps):
+        _check_words(parse, scope)
+    for question, parse in questions(steps):
+        _check_atoms(question, parse, scope)
+
+
+def _check_words(parse: Parse, scope: Scope) -> None:
+    """Report words of a sentence in the program that the lexicon lacks; of a lexicon in a file nobody knows here."""
+    lexicon = parse.deductions[0].lexicon
+    if lexicon.files or not _whole(parse.deductions[:1], scope) or written_sentence(parse.sentence) is None:
+        return
+    told = set(lexicon.words)
+    for literal in walk(parse.sentence, operands):
+        if not isinstance(literal, Constant) or not isinstance(literal.value, str):
+            continue
+        start, end = literal.origin.span
+        # with an escape in it nobody knows which letter of the text stands where
+        plain = end - start == len(literal.value) + 2
+        for found in re.finditer(r"\S+", literal.value):
+            word = found.group()
+            if word in told:
+                continue
+            told.add(word)
+            span = Span(start + 1 + found.start(), start + 1 + found.end()) if plain else literal.origin.span
+            message = f"`{word}` is no word of `{lexicon.deduction}`"
+            _no_such(message, word, lexicon.words, Origin(literal.origin.unit, span), scope, plain)
+
+
+def _check_atoms(question: Method, parse: Parse, scope: Scope) -> None:
+    """Report names in an item that no item can hold: neither atoms nor bound by a binder."""
+    deductions = _whole(parse.deductions, scope)
+    atoms = tuple(dict.fromkeys(atom for one in deductions for atom in one.atoms))
+    binders = {binder for one in deductions for binder in one.binders}
+    for item in question.args if deductions else ():
+        for name, place, around in item.names if isinstance(item, TermValue) else ():
+            if name not in atoms and binders.isdisjoint(around):
+                message = f"`{name}` is no atom of `{parse.deductions[-1].name}`"
+                _no_such(message, name, atoms, place, scope, True)
+
+
+def _whole(deductions: Sequence[DeductionRef], scope: Scope) -> list[Deduction]:
+    """The deductions; none where a line of one cannot be read, which may say what is missing."""
+    entries = [scope.lookup(one.name) for one in deductions]
+    found = [entry.deduction for entry in entries if isinstance(entry, DeductionEntry) and not entry.deduction.damaged]
+    return found if len(found) == len(deductions) else []
+
+
+def _no_such(message: str, name: str, known: Sequence[str], place: Origin, scope: Scope, exact: bool) -> None:
+    near = closest(name, candidates(known))
+    more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+    message += (
+        f"; did you mean `{near}`?"
+        if near is not None
+        else f"; there are {', '.join(f'`{one}`' for one in known[:MOST_LISTED])}{more}"
+        if known
+        else ", which has none"
+    )
+    fixes = (Fix(f"Change to `{near}`", (Edit(place, near),)),) if near is not None and exact else ()
+    scope.report(FUNCTION_ARGUMENTS, message, place, fixes=fixes)
 
 
 def _set_of_words(deduction: Expr, ctx: StepContext) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from qvr_core.semantics.arithmetic.broadcasting import data_like
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.environment import StepContext
@@ -9,6 +11,7 @@ from qvr_core.semantics.scope.scope import respelt
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr, Method, TermValue
 from qvr_core.semantics.types.program_codes import FUNCTION_ARGUMENTS, UNKNOWN_VALUE_FIELD
 from qvr_core.syntax.tree.arithmetic import Arith, ArithCall, Literal, MethodCall, ParenArith, Variable
+from qvr_core.syntax.tree.names import Name
 
 CHART_METHODS = {"goal_weight": 0, "weight": 1, "derivations": 1}
 """The methods of a chart and how many items each takes."""
@@ -43,7 +46,22 @@ def is_chart(base: Expr, ctx: StepContext) -> bool:
 
 def _item(expr: Arith, ctx: StepContext) -> Expr:
     """An item of a deduction, as text."""
-    return TermValue(type=data_like([]), origin=ctx.scope.origin(expr.span), text=_term_text(expr))
+    names = tuple((name.text, ctx.scope.origin(name.span), around) for name, around in _names(expr, ()))
+    return TermValue(type=data_like([]), origin=ctx.scope.origin(expr.span), text=_term_text(expr), names=names)
+
+
+def _names(expr: Arith, around: tuple[tuple[str, str], ...]) -> Iterator[tuple[Name, tuple[str, ...]]]:
+    """The names of an item, each with the constructors that may bind it: those whose first argument is that name."""
+    while isinstance(expr, ParenArith):
+        expr = expr.inner
+    if isinstance(expr, Variable):
+        yield expr.name, tuple(constructor for name, constructor in around if name == expr.name.text)
+    elif isinstance(expr, ArithCall):
+        first = expr.args[0].value if expr.args else None
+        if isinstance(first, Variable):
+            around = (*around, (first.name.text, expr.func.text))
+        for arg in expr.args:
+            yield from _names(arg.value, around)
 
 
 def _term_text(expr: Arith) -> str:

@@ -81,4 +81,6 @@ class Deduction:
     depth: int | None
     tolerance: float
     max_iterations: int
+    damaged: bool
+    """True where a line of it cannot be read, so that there may be more of it than stands here."""
     origin: Origin

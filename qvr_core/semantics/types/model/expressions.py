@@ -239,9 +239,11 @@ class Solve(ExprBase):
 
 @immutable_by_name
 class TermValue(ExprBase):
-    """A term of a deduction (`chart.weight(span(0, 2, S))`), as text."""
+    """A term of a deduction (`chart.weight(span(0, 2, S))`), as text, and the names in it that are no constructors,
+    each with the constructors around it that may bind it."""
 
     text: str
+    names: tuple[tuple[str, Origin, tuple[str, ...]], ...] = ()
 
 
 Expr = (
