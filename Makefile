@@ -102,7 +102,7 @@ vscode-extension/node_modules/.package-lock.json: vscode-extension/package-lock.
 # QVR_E2E=skip goes on without the editors; without it, an editor that cannot be had is a failure.
 e2e: setup vsix ## drive a real VS Code and a real Neovim (fetches them into .cache/)
 	$(PY) -m tests.e2e.fetch
-	$(PY) -m pytest -m e2e tests/e2e -s -p cacheprovider # which of them failed is known afterwards
+	$(PY) -m pytest -m e2e tests/e2e -n 2 --dist load -p cacheprovider # which of them failed is known afterwards
 
 screenshots: setup vsix ## take the README's pictures from the real VS Code
 	$(PY) -m tests.e2e.fetch
