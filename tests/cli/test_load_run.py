@@ -98,7 +98,7 @@ program network : Row -> Row
 
 
 @pytest.mark.parametrize("engine", ["plain", "compiled"])
-@pytest.mark.sampled(2)
+@pytest.mark.long
 def test_weights_with_a_prior_are_the_guides_and_none_of_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:

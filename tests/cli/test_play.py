@@ -279,6 +279,7 @@ async def test_only_programs_and_settings(path: str, play: Play) -> None:
     await page.socket.close()
 
 
+@pytest.mark.long
 async def test_a_run_to_its_posterior_and_one_that_ctrl_c_ends(play: Play) -> None:
     page = await play.page()
     uri = (play.folder / "long.qvr").as_uri()

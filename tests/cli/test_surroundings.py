@@ -76,6 +76,7 @@ def test_a_folder_that_cannot_be_written(folder: Path) -> None:
     assert "runs cannot be stored in /proc/" in one_sentence(done)
 
 
+@pytest.mark.long
 def test_a_terminal_without_the_letters(folder: Path) -> None:
     (folder / "u.qvr").write_text(SOURCE + "let broken = ü\n", encoding="utf-8")
     ascii_only = {"PYTHONIOENCODING": "ascii"}

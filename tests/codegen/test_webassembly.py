@@ -147,6 +147,7 @@ def constants(text: Any) -> tuple[Any, Any]:
     return np.array(text.reals or [0.0]), np.array(text.wholes or [0], dtype=np.int64)
 
 
+@pytest.mark.long
 def test_value_and_gradient_of_every_program_are_torchs(texts: Any, tmp_path: Path) -> None:
     jobs: list[Job] = []
     wanted: list[tuple[str, list[tuple[float, Any]]]] = []

@@ -155,6 +155,7 @@ def test_two_columns_that_differ_in_blanks(tmp_path: Path) -> None:
     assert "column `y`: two columns have this name" in told(lambda: read_columns(str(tmp_path / "t.csv"), "csv"))
 
 
+@pytest.mark.long
 def test_what_does_not_fit_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("y\n" + "1\n" * 200_000)
     (tmp_path / "t.ndjson").write_text('{"y": 1}\n' * 200_000)

@@ -56,6 +56,7 @@ def test_a_seed_writes_one_program() -> None:
     assert written(11) == written(11)
 
 
+@pytest.mark.long
 def test_programs_say_what_is_computed_element_by_element() -> None:
     tally = run(range(50), EVERY)
     assert not tally.findings, "\n".join(finding.text for finding in tally.findings)

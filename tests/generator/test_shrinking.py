@@ -43,6 +43,7 @@ def test_without_an_earlier_element_it_is_a_let_as_others() -> None:
 
 
 @pytest.mark.parametrize("seed", [18, 143, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (58, 81, 153))])
+@pytest.mark.long
 def test_a_smaller_case_says_what_is_computed_element_by_element(seed: int) -> None:
     """With the first elements of the larger one the interpreter began elsewhere, and a comparison between operators
     was written without parentheses: what was shrunk became another difference than the one that was found."""

@@ -166,7 +166,7 @@ async def test_hover_on_a_data_name_says_what_the_file_holds(folder: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["parquet", "ndjson", "npz"])
-@pytest.mark.sampled(3)
+@pytest.mark.long
 async def test_files_that_take_polars_or_numpy_are_read_by_a_process_of_their_own(tmp_path: Path, kind: str) -> None:
     columns = {"county": [0, 1, 0], "floor": [0.0, 1.0, 1.0], "log_radon": [0.3, 0.4, 0.1]}
 

@@ -146,6 +146,7 @@ async def test_another_file_is_answered_while_brackets_are_first_read(editor: Ed
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
+@pytest.mark.long
 async def test_another_file_is_answered_while_fixes_are_tried(editor: Editor) -> None:
     text = HEAD + "let x1 = x0 >> unkown\n" + lines("let y{n} = x1 >> xO", 1000)
     uri = await opened(editor, "fixes", text)

@@ -138,6 +138,7 @@ def test_a_clash_in_any_file_refuses(name: str, marked: str, new: str, why: str)
     assert why in answer
 
 
+@pytest.mark.long
 def test_every_name_of_every_file_can_be_renamed_and_means_the_same() -> None:
     before, tried, seen = told(FILES), 0, set[tuple[str, str]]()
     for name, text in FILES.items():

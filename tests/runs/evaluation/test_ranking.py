@@ -128,6 +128,7 @@ program m : Row -> Row
 """
 
 
+@pytest.mark.long
 def test_a_program_with_one_more_predictor_is_compared_though_its_gaps_are_filled_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,7 @@ def test_refits_of_other_draws_do_not_count(tmp_path: Path, monkeypatch: pytest.
     assert "there was nothing to refit" in " ".join(qvr("loo", run.run_id, "--exact").stdout.split())
 
 
+@pytest.mark.long
 def test_estimates_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = fitted(tmp_path, monkeypatch, GROUPS, samples=300)
     second = fitted(tmp_path, monkeypatch, GROUPS.replace("Normal(mu, 1.5)", "Normal(mu, 0.1)"), samples=300)

@@ -106,6 +106,7 @@ async def killed_and_resumed(folder: Path, moments: list[float]) -> list[float]:
     return losses_of(RunDirectory.of(job))
 
 
+@pytest.mark.long
 async def test_killed_and_resumed_run_has_the_losses_of_an_unbroken_one(tmp_path: Path, text: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "t.txt").write_bytes(text.read_bytes())
@@ -139,6 +140,7 @@ async def after_first(job: Job, kind: type) -> tuple[WorkerProcess, list[Event]]
     return worker, events
 
 
+@pytest.mark.long
 async def test_cancelled_run_keeps_a_checkpoint_and_goes_on(tmp_path: Path, text: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "t.txt").write_bytes(text.read_bytes())

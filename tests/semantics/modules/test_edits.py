@@ -156,7 +156,7 @@ def test_the_files_are_right() -> None:
     assert [one for one in errors if "never used" not in one[1]] == []
 
 
-@pytest.mark.parametrize("seed", seeds(2, 4))
+@pytest.mark.parametrize("seed", seeds(1, 4))
 def test_edits_of_five_files_give_what_fresh_files_give(seed: int) -> None:
     run(seed, 25, 6)
 
