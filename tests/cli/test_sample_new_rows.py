@@ -310,6 +310,6 @@ def test_all_rows_of_a_fit_are_drawn_or_it_is_said(folder: Path, monkeypatch: py
         monkeypatch.setattr(text_generation, "DRAWN_AT_MOST", most)
         done = qvr("sample", "last", "--draws", "5", "-o", "all.npz")
         assert done.exit_code == 0, done.output
-        assert ("of 64 of 100 rows; `--data` draws those of a file" in done.output) == (rows == 64)
+        assert ("drawn for the first 64 of 100 rows; `--data` draws for those of a file" in done.output) == (rows == 64)
         with np.load("all.npz") as drawn:
             assert drawn["y"].shape == (5, rows, 1)

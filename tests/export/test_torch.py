@@ -31,16 +31,6 @@ from tests.patience import HANG
 EVALUATOR = Path(__file__).with_name("evaluators") / "evaluate_torch.py"
 
 
-def evaluated(folder: Path) -> dict[str, Any]:
-    """Densities of what stands in a folder, by a process without our packages."""
-    done = subprocess.run(
-        [sys.executable, "-I", str(EVALUATOR), str(folder)],
-        capture_output=True, text=True, timeout=HANG, check=False, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 THIRDS = [NAMES[::3], *(pytest.param(NAMES[at::3], marks=pytest.mark.slow) for at in (1, 2))]
 
 
@@ -49,7 +39,12 @@ def test_thirty_programs_and_all_families_agree(names: Sequence[str], tmp_path: 
     assert len(NAMES) >= 30
     write_cases(tmp_path, names, "torch")
     write_cases_of_families(tmp_path, "torch", TORCH.families)
-    found = worst(evaluated(tmp_path), tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-I", str(EVALUATOR), str(tmp_path)],
+        capture_output=True, text=True, timeout=HANG, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = worst(json.loads(done.stdout), tmp_path)
     assert set(found) == {*names, *CASES}
     assert {name: far for name, far in found.items() if not far <= 1e-6} == {}
 

@@ -92,14 +92,15 @@ class Stored:
             along = max(range(len(values.dims)), key=lambda at: (values.shape[at], at))
             others = [at for at in range(len(values.dims)) if at != along]
             named = [values.coords.get(values.dims[at], np.arange(values.shape[at])) for at in range(len(values.dims))]
-            places = np.stack(np.unravel_index(step.at, values.shape))
-            for which in np.ndindex(*(values.shape[at] for at in others)):
-                own = np.all([places[at] == one for at, one in zip(others, which, strict=True)], 0)
-                if own.any():
-                    label = ", ".join(str(named[at][one]) for at, one in zip(others, which, strict=True))
-                    part = replace(step, name=f"{step.name}[{label}]", axis=str(values.dims[along]))
-                    part = replace(part, labels=np.asarray(named[along]), places=places[along][own], at=step.at[own])
-                    steps.append(replace(part, data=step.data[own], drawn=step.drawn[:, own]))
+            places = np.unravel_index(step.at, values.shape)
+            line = np.ravel_multi_index([places[at] for at in others], [values.shape[at] for at in others])
+            # sorted once: a table may have a thousand lines of a thousand cells
+            order = np.argsort(line, kind="stable")
+            for own in np.split(order, np.flatnonzero(np.diff(line[order])) + 1):
+                label = ", ".join(str(named[at][places[at][own[0]]]) for at in others)
+                part = replace(step, name=f"{step.name}[{label}]", axis=str(values.dims[along]))
+                part = replace(part, labels=np.asarray(named[along]), places=places[along][own], at=step.at[own])
+                steps.append(replace(part, data=step.data[own], drawn=step.drawn[:, own]))
         return steps
 
     def observed(self, source: str) -> list[Observed]:

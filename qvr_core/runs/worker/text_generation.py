@@ -185,7 +185,11 @@ def predictive(fit: SviFit, count: int, seed: int) -> tuple[dict[str, Tensor], s
         data = {name: value for name, value in observations.items() if name not in observed}
         return inference.Predictive(fit.model, guide, num_samples=count)(x, data, guide_observations=observations)
 
-    note = f"of {rows} of {train.rows:,} rows; `--data` draws those of a file" if rows < train.rows else None
+    note = (
+        f"drawn for the first {rows} of {train.rows:,} rows; `--data` draws for those of a file"
+        if rows < train.rows
+        else None
+    )
     # only what has an axis of rows behind that of draws can be made in pieces
     if whole or rows <= PIECE or not fit.model.program.uses_input:
         return piece(0, rows), note
