@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qvr_core.semantics.language.truncated import family_words
 from qvr_core.semantics.types.axes import set_of
 from qvr_core.semantics.types.chain_starts import written_in
+from qvr_core.semantics.types.counted import counted, in_file
 from qvr_core.semantics.types.model.arrows import Arrow, ArrowBase, Ref
 from qvr_core.semantics.types.model.expressions import (
     Bound,
@@ -144,6 +145,13 @@ class _Reader:
             if name != site.name:
                 add(self.graph, name, PART, plates(site))
                 self._edge(site.name, name, 0)
+        for name in self._scored(site):
+            add(self.graph, name, SCORE, plates(site))
+
+    def _scored(self, site: Site) -> list[str]:
+        """What programs in a site's arrow score: it ties together what the arrow reads and what it gives."""
+        inside = counted(site.draw.arrow, in_file(self.model)) if isinstance(site.draw, ArrowDraw) else ()
+        return [f"{site.name}.{one.name}" for one in inside]
 
     def _connect(self, step: StepModel) -> None:
         match step:
@@ -175,6 +183,12 @@ class _Reader:
 
     def _draw(self, site: Site) -> None:
         step = SampleModel(site=site)
+        for name in self._scored(site):
+            self._read(name, values(step))
+            self._declared(step, (name,))
+            self._edge(site.name, name, 0)
+            for source in self.inputs if isinstance(site.draw, ArrowDraw) and site.draw.args is None else ():
+                self._edge(source, name, 0)
         first = written_in(site.chain.start) if site.chain is not None else ()
         drawn = site.draw.args if isinstance(site.draw, FamilyDraw) and first else ()
         later = tuple(value for _, value in drawn)

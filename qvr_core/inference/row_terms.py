@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.frame import as_tensor
 from qvr_core.runtime.programs.handlers import Subsample, by_rows, condition, substitute
@@ -69,7 +70,7 @@ def row_terms(model: ProgramModule, observations: Mapping[str, Tensor]) -> froze
 
     Raises `NotASum` for a site that depends on the rows and is no sum over them.
     """
-    reading = frozenset(reading_data(model.program))
+    reading = _reading_data(model)
     whole = {name: _double(value)[:ROWS] for name, value in observations.items()}
     count = len(next(iter(whole.values())))
     if count < 2:
@@ -87,7 +88,7 @@ def adding_up(whole: Seen, halves: Sequence[Seen]) -> frozenset[str]:
 
     Raises `NotASum` for a site that depends on the rows and is no sum over them.
     """
-    reading = frozenset(reading_data(whole[0].program))
+    reading = _reading_data(whole[0])
     seen = [(model, {name: _double(value) for name, value in rows.items()}) for model, rows in (whole, *halves)]
     with arrays.random.fork_rng(), ExitStack() as stack, arrays.no_grad():
         arrays.manual_seed(0)
@@ -148,6 +149,13 @@ def _double(value: Any) -> Tensor:
 
 
 # ---------------------------------------------------------------- who reads data
+
+
+def _reading_data(model: ProgramModule) -> frozenset[str]:
+    """Those, and what programs in the arrows of these steps score."""
+    found = frozenset(reading_data(model.program))
+    arrows = [site for name in found if isinstance(site := model.sites.get(name), ArrowSite)]
+    return found.union(f"{site.name}.{inner}" for site in arrows for inner in site.module.terms)
 
 
 def reading_data(program: Program) -> Iterator[str]:

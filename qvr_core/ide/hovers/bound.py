@@ -18,11 +18,13 @@ from qvr_core.ide.symbols import Found, Symbol, bindings
 from qvr_core.ide.types_in_words import data_words, element_words, let_words
 from qvr_core.ide.view import model_of
 from qvr_core.semantics.language.truncated import family_words
+from qvr_core.semantics.types.counted import counted, in_file
 from qvr_core.semantics.types.data_text import data_text
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.file import ObjectModel
+from qvr_core.semantics.types.model.file import Model, ObjectModel
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
     LetModel,
     MarginalizeModel,
     ObserveModel,
@@ -71,7 +73,16 @@ def bound(snapshot: Snapshot, found: Found) -> Prose:
     text = binding_text(program, found.statement, name)
     if not text:
         return prose(f"`{name}`: {found.symbol.kind}")
-    return prose(text[:1], Comment(_beside(snapshot, found)), _line(found), text[1:])
+    scored = _scored(program, name, snapshot.model)
+    return prose(text[:1], Comment(_beside(snapshot, found)), _line(found), text[1:], scored)
+
+
+def _scored(program: Program, name: str, model: Model) -> str:
+    """What the arrow behind a draw adds to the density besides."""
+    draw = next((one.draw for one in sites(program.steps, SampleModel, ObserveModel) if one.name == name), None)
+    inside = counted(draw.arrow, in_file(model)) if isinstance(draw, ArrowDraw) else ()
+    found = [f"`{name}.{one.name}`" + (f" (one a {one.axes[-1]})" if one.axes else "") for one in inside]
+    return f"Its arrow scores {', '.join(found)}: terms of the log joint density." if found else ""
 
 
 def binding_text(program: Program, statement: Statement, name: str) -> Prose:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from qvr_core.arrays.engine import Generator, Tensor, is_tensor
 from qvr_core.runtime.arrows.normal_chain import NormalStage, draw_chain, normal_stage, standard_density
 from qvr_core.runtime.values import layout
-from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
+from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Term, Value
 from qvr_core.runtime.values.drawing import Parts, plus, require_innovations
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.leaves import adopt
@@ -33,6 +33,7 @@ class ComposeArrow(ArrowModule):
         self.has_density = self.sampled and self.last_sampled == len(flat) - 1 and flat[-1].has_density
         self.pointwise = all(stage.pointwise for stage in flat)
         self.tabular = self.has_density and flat[-1].tabular
+        self.terms = tuple(name for stage in flat for name in stage.terms)
         self.chains = self._find_chains()
         adopt(self, flat)
 
@@ -99,6 +100,7 @@ class ComposeArrow(ArrowModule):
             plus(before.log_noise, drawn.log_innovations),
             plus(before.log_noise, drawn.log_noise),
             plus(before.score_log_prob, drawn.score_log_prob),
+            before.terms | drawn.terms,
         )
 
     def draw_inside(
@@ -121,6 +123,7 @@ class ComposeArrow(ArrowModule):
         made: dict[str, Tensor] = {}
         log_noise: Tensor | None = None
         score: Tensor | None = None
+        terms: dict[str, Term] = {}
         index = 0
         while index < stop:
             chain = self.chains.get(index, [])[: stop - index]
@@ -133,32 +136,39 @@ class ComposeArrow(ArrowModule):
                 drawn = self.parts.draw(index, x, noise, generator, want_log_noise, inside=True)
                 x, fresh, inner = drawn.value, drawn.noise, drawn.log_noise
                 score = plus(score, drawn.score_log_prob)
+                terms.update(drawn.terms)
                 index += 1
             made.update(fresh)
             log_noise = plus(log_noise, inner)
-        return Drawn(x, made, None, None, log_noise, score)
+        return Drawn(x, made, None, None, log_noise, score, terms)
 
-    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         last = len(self.stages) - 1
-        x, log_noise = self._before_last(x, innovations)
-        log_prob, inner = self.stages[last].densities(x, y, self.parts.noise_of(last, innovations))
-        return log_prob, plus(log_noise, inner)
+        before = self._before_last(x, innovations)
+        drawn = self.stages[last].conditioned(before.value, y, self.parts.noise_of(last, innovations))
+        drawn.log_innovations = plus(before.log_noise, drawn.log_innovations)
+        drawn.terms = before.terms | drawn.terms
+        return drawn
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        drawn = self.conditioned(x, y, innovations)
+        assert drawn.log_prob is not None
+        return drawn.log_prob, drawn.log_innovations
 
     def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         last = len(self.stages) - 1
-        x, log_noise = self._before_last(x, innovations)
-        table, inner = self.stages[last].log_table(x, self.parts.noise_of(last, innovations))
-        return table, plus(log_noise, inner)
+        before = self._before_last(x, innovations)
+        table, inner = self.stages[last].log_table(before.value, self.parts.noise_of(last, innovations))
+        return table, plus(before.log_noise, inner)
 
-    def _before_last(self, x: Value, innovations: Noise | None) -> tuple[Value, Tensor | None]:
+    def _before_last(self, x: Value, innovations: Noise | None) -> Drawn:
         """The value that reaches the last stage, and the log density of the noise on its way."""
         before = self.stages[:-1]
         if any(stage.sampled for stage in before) and not _given(self.parts.paths, innovations):
             require_innovations(self, x, innovations)
-        drawn = self._through(x, len(before), innovations, None, True)
-        return drawn.value, drawn.log_noise
+        return self._through(x, len(before), innovations, None, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +236,7 @@ class ParallelArrow(ArrowModule):
         self.has_density = self.sampled and all(branch.sampled and branch.has_density for branch in self.branches)
         self.pointwise = all(branch.pointwise for branch in self.branches)
         self.tabular = self.has_density and all(branch.tabular for branch in self.branches)
+        self.terms = tuple(name for branch in self.branches for name in branch.terms)
         self.lanes = self._find_lanes()
         adopt(self, self.branches)
 
@@ -320,22 +331,28 @@ class ParallelArrow(ArrowModule):
             total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
             total.log_noise = plus(total.log_noise, drawn.log_noise)
             total.score_log_prob = plus(total.score_log_prob, drawn.score_log_prob)
+            total.terms.update(drawn.terms)
         total.value = layout.join(values)
         if not self.has_density:
             total.log_prob, total.log_innovations = None, total.log_noise
         return total
 
-    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         values = layout.regroup(y, [branch.codomain.space for branch in self.branches])
-        log_prob: Tensor | None = None
-        log_innovations: Tensor | None = None
+        total = Drawn(y, {}, None, None)
         for index, (branch, part) in enumerate(zip(self.branches, self.inputs(x), strict=True)):
-            term, inner = branch.densities(part, values[index], self.parts.noise_of(index, innovations))
-            log_prob, log_innovations = plus(log_prob, term), plus(log_innovations, inner)
-        assert log_prob is not None
-        return log_prob, log_innovations
+            drawn = branch.conditioned(part, values[index], self.parts.noise_of(index, innovations))
+            total.log_prob = plus(total.log_prob, drawn.log_prob)
+            total.log_innovations = plus(total.log_innovations, drawn.log_innovations)
+            total.terms.update(drawn.terms)
+        return total
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        drawn = self.conditioned(x, y, innovations)
+        assert drawn.log_prob is not None
+        return drawn.log_prob, drawn.log_innovations
 
 
 class ResidualArrow(ArrowModule):
@@ -372,6 +389,7 @@ class TakeFactorArrow(ArrowModule):
         self.base = (base,)
         self.index = index
         self.sampled, self.pointwise, self.paths = base.sampled, base.pointwise, base.paths
+        self.terms = base.terms
         self.has_density = False
         adopt(self, [base])
 
@@ -398,7 +416,7 @@ class TakeFactorArrow(ArrowModule):
     ) -> Drawn:
         drawn = self.base[0].draw(x, noise, generator=generator, want_log_prob=want_log_prob)
         value = self._take(drawn.value)
-        return Drawn(value, drawn.noise, None, drawn.log_noise, drawn.log_noise, drawn.score_log_prob)
+        return Drawn(value, drawn.noise, None, drawn.log_noise, drawn.log_noise, drawn.score_log_prob, drawn.terms)
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         raise NoDensity(

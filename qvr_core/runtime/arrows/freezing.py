@@ -28,7 +28,7 @@ class FrozenArrow(ArrowModule):
         self.domain, self.codomain = body.domain, body.codomain
         self.dispatch = (_Dispatch(body),)
         self.sampled, self.pointwise, self.paths = body.sampled, body.pointwise, body.paths
-        self.has_density, self.tabular = body.has_density, body.tabular
+        self.has_density, self.tabular, self.terms = body.has_density, body.tabular, body.terms
         adopt(self, [body])
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -59,6 +59,9 @@ class FrozenArrow(ArrowModule):
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return self._call("densities", x, y, innovations)
+
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+        return self._call("conditioned", x, y, innovations)
 
     def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return self._call("log_table", x, innovations)

@@ -8,7 +8,7 @@ from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.combinators import no_density_words
 from qvr_core.runtime.arrows.training import along_a_sequence
 from qvr_core.runtime.values import layout
-from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
+from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Term, Value
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.leaves import adopt
 from qvr_core.semantics.types.spaces import Named, has_seq
@@ -37,6 +37,7 @@ class LiftArrow(ArrowModule):
         self._over_positions = has_seq(domain.space)
         self.body = (body,)
         self.sampled, self.has_density, self.paths = body.sampled, body.has_density, body.paths
+        self.terms = body.terms
         adopt(self, [body])
 
     def as_innovation(self) -> ArrowModule:
@@ -91,7 +92,16 @@ class LiftArrow(ArrowModule):
                 None if each is None else each.view(lead).flatten(1).sum(1)
                 for each in (drawn.log_prob, drawn.log_innovations, drawn.log_noise, drawn.score_log_prob)
             ),
+            terms=self._terms(drawn, lead),
         )
+
+    @staticmethod
+    def _terms(drawn: Drawn, lead: tuple[int, ...]) -> dict[str, Term]:
+        """The terms with the positions as axes behind the rows."""
+        return {
+            name: Term(arrays.unflatten(term.value, 0, lead), term.log_prob.view(lead).flatten(1).sum(1))
+            for name, term in drawn.terms.items()
+        }
 
     def _flat(self, noise: Noise | None) -> dict[str, Tensor] | None:
         if noise is None:
@@ -101,6 +111,18 @@ class LiftArrow(ArrowModule):
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         log_prob, inner = self.densities_by_position(x, y, innovations)
         return log_prob.flatten(1).sum(1), None if inner is None else inner.flatten(1).sum(1)
+
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+        if not self.terms:
+            return super().conditioned(x, y, innovations)
+        lead = self._lead(x)
+        with self._sequence(x):
+            drawn = self.body[0].conditioned(self._rows(x), self._rows(y), self._flat(innovations))
+        log_prob, inner = (
+            None if each is None else each.view(lead).flatten(1).sum(1)
+            for each in (drawn.log_prob, drawn.log_innovations)
+        )
+        return Drawn(y, {}, log_prob, inner, terms=self._terms(drawn, lead))
 
     def densities_by_position(
         self, x: Value, y: Value, innovations: Noise | None = None

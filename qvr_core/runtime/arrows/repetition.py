@@ -8,6 +8,7 @@ from contextvars import ContextVar
 
 from qvr_core.arrays.engine import Generator, Tensor
 from qvr_core.runtime.arrows.summation import compose
+from qvr_core.runtime.arrows.terms_in_parts import in_steps
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
 from qvr_core.runtime.values.leaves import adopt
 from qvr_core.semantics.types.spaces import Named
@@ -39,14 +40,15 @@ class RepeatArrow(ArrowModule):
         self.body = (body,)
         self.count = count
         self.sampled, self.pointwise, self.has_density = body.sampled, body.pointwise, body.has_density
-        self.tabular = body.tabular
+        self.tabular, self.terms = body.tabular, body.terms
         self.unrolled: dict[int, ArrowModule] = {}
         self.paths = body.paths if count is None else self._times(count).paths
         adopt(self, [body])
 
     def _times(self, count: int) -> ArrowModule:
         if count not in self.unrolled:
-            self.unrolled[count] = compose([self.body[0]] * count, self.domain, self.codomain)
+            turns = [self.body[0]] * count
+            self.unrolled[count] = in_steps(turns, lambda each: compose(each, self.domain, self.codomain))
         return self.unrolled[count]
 
     @property
@@ -75,6 +77,9 @@ class RepeatArrow(ArrowModule):
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return self.chain.densities(x, y, innovations)
+
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+        return self.chain.conditioned(x, y, innovations)
 
     def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return self.chain.log_table(x, innovations)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.runtime.arrows.combinators import no_density_words
 from qvr_core.runtime.arrows.lifting import flatten_time
+from qvr_core.runtime.arrows.terms_in_parts import along_a_last_axis
 from qvr_core.runtime.arrows.training import along_a_sequence
 from qvr_core.runtime.values import layout
-from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value
+from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Term, Value
 from qvr_core.runtime.values.drawing import plus, require_innovations
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.leaves import adopt
@@ -54,8 +55,9 @@ class ScanArrow(ArrowModule):
         self.sampled = cell.sampled
         self.has_density = cell.sampled and cell.has_density
         self.start = (start,)
+        self.terms = cell.terms
         finite = all(block.finite for block in layout.blocks(self.state))
-        self.tabular_cell = self.has_density and finite and cell.tabular
+        self.tabular_cell = self.has_density and finite and cell.tabular and not cell.terms
         self.tabular = self.tabular_cell and summed and not self.emit_all
         ends = () if self.emit_all else tuple(path + LAST for path in cell.paths)
         self.paths = (*cell.paths, *ends)
@@ -199,6 +201,7 @@ class ScanArrow(ArrowModule):
         last = len(items) - 1
         states: list[Value] = []
         steps: list[dict[str, Tensor]] = []
+        terms: list[dict[str, Term]] = []
         total = Drawn(state, {}, None, None)
         drawn = total
         for step, item in enumerate(items):
@@ -207,6 +210,7 @@ class ScanArrow(ArrowModule):
             state = drawn.value
             states.append(state)
             steps.append(drawn.noise)
+            terms.append(drawn.terms)
             total.score_log_prob = plus(total.score_log_prob, drawn.score_log_prob)
             if self.emit_all:
                 total.log_prob = plus(total.log_prob, drawn.log_prob)
@@ -223,7 +227,13 @@ class ScanArrow(ArrowModule):
                 total.log_noise = plus(total.log_prob, total.log_innovations)
         total.value = self._restore(states) if self.emit_all else state
         total.noise = self._gathered(steps, x)
+        total.terms = self._over_steps(terms)
         return total
+
+    def _over_steps(self, steps: list[dict[str, Term]]) -> dict[str, Term]:
+        """The terms of all steps in reading order, along an axis in the order of the positions."""
+        ordered = steps[::-1] if self.backward_ else steps
+        return {name: along_a_last_axis([step[name] for step in ordered]) for name in self.terms}
 
     def _gathered(self, steps: list[dict[str, Tensor]], x: Value) -> dict[str, Tensor]:
         """Noise of all steps under the names of the scan."""
@@ -239,7 +249,7 @@ class ScanArrow(ArrowModule):
                 made[path] = arrays.stack(each, dim=1)
         return made
 
-    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         require_innovations(self, x, innovations)
@@ -249,30 +259,39 @@ class ScanArrow(ArrowModule):
         with along_a_sequence():
             return self._last_state(x, y, innovations)
 
-    def _last_state(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        drawn = self.conditioned(x, y, innovations)
+        assert drawn.log_prob is not None
+        return drawn.log_prob, drawn.log_innovations
+
+    def _last_state(self, x: Value, y: Value, innovations: Noise | None) -> Drawn:
         if self.tabular:
             table, log_innovations = self.forward_algorithm(x, innovations, None)
             final = layout.flat_index(y, self.state)
-            return table.gather(1, final.unsqueeze(1)).squeeze(1), log_innovations
+            return Drawn(y, {}, table.gather(1, final.unsqueeze(1)).squeeze(1), log_innovations)
         return self._final_state(x, y, innovations)
 
-    def _final_state(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
+    def _final_state(self, x: Value, y: Value, innovations: Noise | None) -> Drawn:
         cell = self.cell[0]
         part = layout.parts(x)[0]
         state = self.start_state(part.shape[0], part)
         items = self.items(x)
         last = len(items) - 1
         log_innovations: Tensor | None = None
+        terms: list[dict[str, Term]] = []
         for step, item in enumerate(items[:-1]):
             given = _noise_at(innovations, cell.paths, step, last)
             drawn = cell.draw(self._cell_input(x, item, state), given)
             state = drawn.value
+            terms.append(drawn.terms)
             log_innovations = plus(log_innovations, drawn.log_noise)
         given = _noise_at(innovations, cell.paths, last, last)
-        log_prob, inner = cell.densities(self._cell_input(x, items[-1], state), y, given)
-        return log_prob, plus(log_innovations, inner)
+        drawn = cell.conditioned(self._cell_input(x, items[-1], state), y, given)
+        drawn.log_innovations = plus(log_innovations, drawn.log_innovations)
+        drawn.terms = self._over_steps([*terms, drawn.terms])
+        return drawn
 
-    def _all_states(self, x: Value, y: Value, innovations: Noise | None) -> tuple[Tensor, Tensor | None]:
+    def _all_states(self, x: Value, y: Value, innovations: Noise | None) -> Drawn:
         """Every step at once: rows and positions are flattened into rows."""
         cell = self.cell[0]
         part = layout.parts(x)[0]
@@ -289,9 +308,18 @@ class ScanArrow(ArrowModule):
             # noise is in reading order, positions are not
             ordered = {p: u.flip(1) if self.backward_ else u for p, u in innovations.items() if p in cell.paths}
             given = {path: u.flatten(0, 1) for path, u in ordered.items()}
-        log_prob, inner = cell.densities(flat, flatten_time(y), given)
-        summed = None if inner is None else inner.view(rows, length).sum(1)
-        return log_prob.view(rows, length).sum(1), summed
+        drawn = cell.conditioned(flat, flatten_time(y), given)
+        log_prob, inner = (
+            None if each is None else each.view(rows, length).sum(1) for each in (drawn.log_prob, drawn.log_innovations)
+        )
+        terms = {name: _at_steps(term, rows, length) for name, term in drawn.terms.items()}
+        return Drawn(y, {}, log_prob, inner, terms=terms)
+
+
+def _at_steps(term: Term, rows: int, length: int) -> Term:
+    """What rows and positions in one axis score, with the positions as the last one."""
+    value = arrays.unflatten(term.value, 0, (rows, length))
+    return Term(arrays.movedim(value, 1, -1), term.log_prob.view(rows, length).sum(1))
 
 
 def _shifted(states: Tensor, start: Tensor, backward: bool) -> Tensor:

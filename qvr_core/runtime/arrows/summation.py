@@ -36,7 +36,9 @@ def compose(stages: Sequence[ArrowModule], domain: Named, codomain: Named) -> Ar
             continue
         between = sequence_of(rest[0].domain.space) if sequence else rest[0].domain.space
         tail = compose(rest, Named(between, rest[0].domain.written), codomain)
-        if not tail.has_density or layout.total_elements(stage.codomain.space) * summed_values(tail) > MOST_SUMMED:
+        # what is scored behind a value is a term of the whole, and there is none for each value
+        counted = stage.terms or tail.terms or not tail.has_density
+        if counted or layout.total_elements(stage.codomain.space) * summed_values(tail) > MOST_SUMMED:
             continue
         before = Named(domain.space if cut == 0 else stage.domain.space, stage.domain.written)
         if isinstance(stage, ScanArrow) and stage.emit_all:

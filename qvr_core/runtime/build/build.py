@@ -25,6 +25,7 @@ from qvr_core.runtime.arrows.parameter_free import IdentityArrow, LastArrow, Mea
 from qvr_core.runtime.arrows.repetition import RepeatArrow
 from qvr_core.runtime.arrows.scan import ScanArrow, StartState
 from qvr_core.runtime.arrows.summation import compose
+from qvr_core.runtime.arrows.terms_in_parts import apart, in_branches, in_steps
 from qvr_core.runtime.arrows.training import training_layers
 from qvr_core.runtime.build.build_tensors import tensor_arrow
 from qvr_core.runtime.build.declared_algebras import algebra_named, transformation_named
@@ -38,6 +39,7 @@ from qvr_core.runtime.values.errors import RuntimeProblem, TooLarge
 from qvr_core.runtime.values.layout import factors
 from qvr_core.runtime.values.leaves import leaves_of
 from qvr_core.semantics.arrows.own_arrows import OwnArrow
+from qvr_core.semantics.types.counted import heads
 from qvr_core.semantics.types.model.arrows import (
     Arrow,
     Attention,
@@ -192,15 +194,16 @@ class Builder:
             case Freeze():
                 return FrozenArrow(self.arrow(node.base))
             case Compose():
-                return compose([self.arrow(stage) for stage in node.stages], domain, codomain)
+                return compose(apart([self.arrow(stage) for stage in node.stages]), domain, codomain)
             case ModelTensor():
-                return ParallelArrow([self.arrow(part) for part in node.factors], domain, codomain, False)
+                return ParallelArrow(apart([self.arrow(part) for part in node.factors]), domain, codomain, False)
             case Fan():
-                return side_by_side([self.arrow(part) for part in node.branches], domain, codomain)
+                branches = [self.arrow(part) for part in node.branches]
+                return in_branches(branches, heads(node.branches), lambda each: side_by_side(each, domain, codomain))
             case Scan():
                 return self._scan(node)
             case Stack():
-                return compose(self.copies(node), domain, codomain)
+                return in_steps(self.copies(node), lambda each: compose(each, domain, codomain))
             case Repeat():
                 return RepeatArrow(self.arrow(node.body), node.count, domain, codomain)
             case Residual():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.arrows.lifting import LiftArrow
@@ -14,12 +15,13 @@ from qvr_core.runtime.programs.frame import Frame, as_tensor
 from qvr_core.runtime.programs.plated_draws import argument_along, as_elements, given_along, is_number, repeated_along
 from qvr_core.runtime.programs.site_shapes import plate_shape
 from qvr_core.runtime.programs.site_terms import Terms, fitted_option
-from qvr_core.runtime.values.arrow import ArrowModule, Noise, NoiseSpec, Value, repeat_rows
+from qvr_core.runtime.values.arrow import ArrowModule, Noise, NoiseSpec, Term, Value, repeat_rows
 from qvr_core.runtime.values.cells import Cell, as_argument, with_rows
 from qvr_core.runtime.values.errors import NoDensity
 from qvr_core.runtime.values.layout import Where, blocks, dummy, from_parts, parts, prepare, regroup
 from qvr_core.runtime.values.padding import valid_positions
 from qvr_core.runtime.values.precision import precision
+from qvr_core.semantics.types.model.arrows import Density
 from qvr_core.semantics.types.model.steps import ArrowDraw, Site
 from qvr_core.semantics.types.spaces import Space
 
@@ -94,16 +96,20 @@ class ArrowSite:
         request = frame.request
         given = self._given(frame)
         x = self.argument(frame)
+        terms: Mapping[str, Term] = {}
         if not self.module.sampled:
             record = self._plain(x, given)
         elif given is None:
-            record = self._drawn(x, frame)
+            record, terms = self._drawn(x, frame)
         else:
-            record = self._scored(x, given, frame)
+            record, terms = self._scored(x, given, frame)
         self._bind(record.value, frame)
         if given is not None and request.redraw and self.kind == "observe" and self.module.sampled:
-            record = self._drawn(x, frame)
+            record, _ = self._drawn(x, frame)
         frame.sites[self.name] = record
+        for inner, term in terms.items():
+            name = f"{self.name}.{inner}"
+            frame.sites[name] = _score(name, term)
 
     def _given(self, frame: Frame) -> Cell | None:
         request = frame.request
@@ -124,7 +130,7 @@ class ArrowSite:
             )
         return self._record(False, self.module(x), None, None, {})
 
-    def _drawn(self, x: Value, frame: Frame) -> SiteRecord:
+    def _drawn(self, x: Value, frame: Frame) -> tuple[SiteRecord, Mapping[str, Term]]:
         request = frame.request
         noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
         wanted = request.wants(self.name)
@@ -133,9 +139,9 @@ class ArrowSite:
         record.log_noise = drawn.log_noise
         if self.kind == "sample":
             record.log_discrete = drawn.score_log_prob
-        return record
+        return record, drawn.terms
 
-    def _scored(self, x: Value, given: Cell, frame: Frame) -> SiteRecord:
+    def _scored(self, x: Value, given: Cell, frame: Frame) -> tuple[SiteRecord, Mapping[str, Term]]:
         if not self.module.has_density:
             raise NoDensity(
                 f"{self.where.program}: site `{self.name}` ends in a deterministic arrow after its last draw: it has "
@@ -150,15 +156,16 @@ class ArrowSite:
         given_noise = request.noise_of(self.name, lambda: self.module.noise_specs(x))
         noise = self.innovations(x, given_noise, request.generator)
         log_prob = log_innovations = None
+        terms: Mapping[str, Term] = {}
         # the elements of what is observed are asked for: the noise that a latent came from need not be known
         if request.wanted is not False and not (request.pointwise and self.kind == "sample"):
-            log_prob, log_innovations = self._densities(x, y, noise or None, frame)
+            log_prob, log_innovations, terms = self._densities(x, y, noise or None, frame)
         record = self._record(True, y, log_prob, log_innovations, dict(noise))
         if request.pointwise and self.kind == "observe":
             record.pointwise = self._pointwise(x, y, noise or None, frame)
         if request.tables:
             self._add_table(record, x, y, noise or None, frame)
-        return record
+        return record, terms
 
     def prepared(self, given: Cell, rows: int) -> Value:
         """A value from outside, checked and in normal form."""
@@ -173,19 +180,25 @@ class ArrowSite:
         """The innovations on `x` by path, drawn where they are not given."""
         return innovations_of(self.module, x, given, generator)
 
-    def _densities(self, x: Value, y: Value, noise: Noise | None, frame: Frame) -> tuple[Tensor, Tensor | None]:
-        """log p(y | x, u) and log p(u), (B,), masked and weighted by row or by position."""
+    def _densities(
+        self, x: Value, y: Value, noise: Noise | None, frame: Frame
+    ) -> tuple[Tensor, Tensor | None, Mapping[str, Term]]:
+        """log p(y | x, u) and log p(u), (B,), masked and weighted by row or by position; what is scored inside, which
+        stands beside neither."""
         by_row, per_position = self._factors(y, frame)
+        terms: Mapping[str, Term] = {}
         if per_position and self.lift is not None:
             each, inner = self.lift.densities_by_position(x, y, noise)
             for factor in per_position:
                 each = each * factor if factor.is_floating_point() else arrays.where(factor.bool(), each, 0.0)
             log_prob, log_innovations = each.flatten(1).sum(1), None if inner is None else inner.flatten(1).sum(1)
         else:
-            log_prob, log_innovations = self.module.densities(x, y, noise)
+            drawn = self.module.conditioned(x, y, noise)
+            assert drawn.log_prob is not None
+            log_prob, log_innovations, terms = drawn.log_prob, drawn.log_innovations, drawn.terms
         for factor in by_row:
             log_prob = log_prob * factor.to(log_prob.dtype)
-        return log_prob, log_innovations
+        return log_prob, log_innovations, terms
 
     def terms(self, frame: Frame) -> Terms:
         """log p(y | x, u) of each element of a plate, (B, *plate), of a value that is given; binds it."""
@@ -234,7 +247,7 @@ class ArrowSite:
         """What masks and weights multiply the terms of a plate's elements with, (1 or B, *plate)."""
         elements = Cell(arrays.zeros(()).expand(frame.rows, *self.plate), True)
         found: list[Tensor] = []
-        for option, made in ((self.mask, Tensor.bool), (self.weight, _as_weight)):
+        for option, made in ((self.mask, _as_mask), (self.weight, _as_weight)):
             if option is not None:
                 cell = fitted_option(option, "a mask or weight", frame, elements, None, self.where)
                 found.append(made(cell.value))
@@ -273,6 +286,11 @@ class ArrowSite:
         if self.plate:
             cut = [as_elements(part, named.space) for part, (_, named) in zip(cut, bound, strict=True)]
         frame.bound.update({name: Cell(part, True) for (name, _), part in zip(bound, cut, strict=True)})
+
+
+def _score(name: str, term: Term) -> SiteRecord:
+    """What a program inside the arrow scores, as a site of the whole."""
+    return SiteRecord(name, "score", True, term.value, term.log_prob, None, {}, Density("deterministic"))
 
 
 def innovations_of(
@@ -333,6 +351,10 @@ def by_position(module: ArrowModule, codomain: Space) -> LiftArrow | None:
     if module.pointwise and any(block.sequence for block in blocks(codomain)):
         return LiftArrow(module, module.domain, module.codomain)
     return module if isinstance(module, LiftArrow) else None
+
+
+def _as_mask(value: Tensor) -> Tensor:
+    return value.bool()
 
 
 def _as_weight(value: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from qvr_core.runtime.programs.missing.missing_cells import MissingCells, declar
 from qvr_core.runtime.programs.observed.data_lets import with_data_lets
 from qvr_core.runtime.programs.program_arrow import ProgramArrow, sum_of
 from qvr_core.runtime.programs.rows import joined, sliced
-from qvr_core.runtime.programs.steps import Step, make_steps
+from qvr_core.runtime.programs.steps import ScoreStep, Step, make_steps
 from qvr_core.runtime.tensors.builder import ArrowBuilder
 from qvr_core.runtime.tensors.tensors import LatentTensor
 from qvr_core.runtime.values.arrow import NoiseSpec, Value, missing_innovations, repeat_rows
@@ -91,6 +91,8 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         learned = (step for step in self.steps if isinstance(step, ParamStep))
         adopt(self, made.used, {f"{self.name}.{name}": one for step in learned for name, one in step.modules.items()})
         self.paths = self._all_paths()
+        self.scored = frozenset(step.name for step in self.steps if isinstance(step, ScoreStep))
+        self.terms = tuple(name for step in self.steps for name in _scores_of(step))
         self._names_of_inputs = [entry.name for entry in program.inputs]
         inner = (site.name for block in self.marginals.values() for site in block.observed())
         self.readable = frozenset([*self.wanted_data, *self.sites, *inner, *filter(None, self._names_of_inputs)])
@@ -419,6 +421,13 @@ def _there(homes: tuple[Home | None, Home | None] | None) -> tuple[Tensor | None
         return None if one is None else (one, None)
     other = second[0].get(second[1])
     return None if other is None else (one, other)
+
+
+def _scores_of(step: Step) -> tuple[str, ...]:
+    """The names of what a step scores, in its arrow too."""
+    if isinstance(step, ArrowSite):
+        return tuple(f"{step.name}.{name}" for name in step.module.terms)
+    return (step.name,) if isinstance(step, ScoreStep) else ()
 
 
 def _has_density(site: ArrowSite | FamilySite) -> bool:

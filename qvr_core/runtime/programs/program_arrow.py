@@ -10,15 +10,15 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from qvr_core.arrays.engine import Generator, Tensor, arrays
+from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor
 from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.runtime.arrows.normal_chain import standard_density
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord
 from qvr_core.runtime.programs.family_site import FamilySite
-from qvr_core.runtime.programs.handlers import densities, replay, seed, substitute
+from qvr_core.runtime.programs.handlers import densities, keep, replay, seed, substitute
 from qvr_core.runtime.programs.steps import Step
-from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Value, missing_innovations
+from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Term, Value, missing_innovations
 from qvr_core.runtime.values.layout import join, parts
 from qvr_core.semantics.types.spaces import Product
 
@@ -29,6 +29,7 @@ class ProgramArrow(ArrowModule):
     name: str
     returned: list[str]
     steps: list[Step]
+    scored: frozenset[str]
     sites: dict[str, ArrowSite | FamilySite]
     run: Callable[..., Execution]
 
@@ -82,19 +83,20 @@ class ProgramArrow(ArrowModule):
         generator: Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
-        run = self.run(x, replay(_by_site(noise, self.sites)), seed(generator), densities(want_log_prob))
+        asked = (replay(_by_site(noise, self.sites)), seed(generator), densities(want_log_prob), keep(self.scored))
+        run = self.run(x, *asked)
         flat = {_joined(name, path): u for name, site in run.sites.items() for path, u in site.noise.items()}
         scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
         output = run.output
         if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
             output = join([self._wide(part) for part in output])
-        drawn = Drawn(output, flat, None, None, score_log_prob=sum(scores[1:], scores[0]) if scores else None)
+        drawn = Drawn(output, flat, None, None, None, sum_of(scores), self._terms_of(run))
         if want_log_prob:
             drawn.log_prob, drawn.log_innovations = self._split(run.sites)
             drawn.log_noise = sum_of([self._log_noise(name, record) for name, record in run.sites.items()])
         return drawn
 
-    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         last = self._returned_site
         if last is None:
             raise NotImplementedError(f"program `{self.name}` does not return one of its draws: it has no density")
@@ -102,10 +104,24 @@ class ProgramArrow(ArrowModule):
         lacking = [s for s in self.noise_specs(x) if not s.final and s.path not in given]
         if lacking:
             raise missing_innovations(lacking)
-        run = self.run(x, substitute({last: y}), replay(_by_site(given, self.sites)))
-        log_prob, log_innovations = self._split(run.sites)
-        assert log_prob is not None
-        return log_prob, log_innovations
+        run = self.run(x, substitute({last: y}), replay(_by_site(given, self.sites)), keep(self.scored))
+        return Drawn(y, {}, *self._split(run.sites), terms=self._terms_of(run))
+
+    def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
+        drawn = self.conditioned(x, y, innovations)
+        assert drawn.log_prob is not None
+        return drawn.log_prob, drawn.log_innovations
+
+    def _terms_of(self, run: Execution) -> dict[str, Term]:
+        """What the program scores, itself and in its arrows."""
+        found: dict[str, Term] = {}
+        for name in self.terms:
+            record = run.sites.get(name)
+            if record is not None:
+                value = run.kept.get(name, record.value)
+                assert is_tensor(value) and record.log_prob is not None
+                found[name] = Term(value, record.log_prob)
+        return found
 
     def _split(self, sites: Mapping[str, SiteRecord]) -> tuple[Tensor | None, Tensor | None]:
         """The density of the returned site, and that of everything drawn before it."""
@@ -116,6 +132,8 @@ class ProgramArrow(ArrowModule):
 
     def _log_noise(self, name: str, record: SiteRecord) -> Tensor | None:
         """log density of all noise of a site: what it counts where the program is on the way to another draw."""
+        if record.kind == "score":
+            return None  # a term of the whole
         if record.log_noise is not None or record.observed:
             return record.log_noise if record.log_noise is not None else record.log_prob
         site = self.sites.get(name)

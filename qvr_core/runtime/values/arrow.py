@@ -53,6 +53,15 @@ class NoiseSpec:
     made: Tensor | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What a `score` inside an arrow adds to the density of the whole: `value` (B, …), with a last axis for the places
+    where its program stands, and `log_prob` (B,), the sum of a row."""
+
+    value: Tensor
+    log_prob: Tensor
+
+
 @dataclass(slots=True)
 class Drawn:
     """A value with how it came about.
@@ -61,6 +70,7 @@ class Drawn:
     log p(innovations | x): the sum of the standard densities, and of the conditional ones where the noise is the value
     itself; `log_noise` (B,) adds the final draws' noise to that.  `score_log_prob` (B,) is the log-probability of the
     discrete draws that went into the value and cannot be reparameterised: what a score-function surrogate multiplies.
+    `terms` are in none of these: they are sites of the whole, whatever is asked of densities.
     """
 
     value: Value
@@ -69,6 +79,7 @@ class Drawn:
     log_innovations: Tensor | None
     log_noise: Tensor | None = None
     score_log_prob: Tensor | None = None
+    terms: dict[str, Term] = field(default_factory=dict[str, Term])
 
 
 class ArrowModule(Remade):
@@ -77,7 +88,8 @@ class ArrowModule(Remade):
     A deterministic arrow implements `forward`; a sampled one implements `noise_specs`, `draw` and `densities`.
     `pointwise` arrows accept any number of leading axes and treat them alike (densities sum all but the first).
     `paths` are all noise paths that can occur; `leaves` the modules with parameters below it by full name
-    (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.
+    (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.  `terms` are the names
+    of what its programs score; an arrow that has some implements `conditioned`, from which its `densities` follow.
     A `tabular` arrow has a finite codomain and can list the log-probabilities of all its values (`log_table`).
     In training, `drop_rate` is the share of numbers that it leaves out at random, and an arrow that `reads_batch` gives
     each row what all rows together lead to.
@@ -91,6 +103,7 @@ class ArrowModule(Remade):
     reads_batch: bool = False
     name: str
     paths: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
     leaves: Mapping[str, nn.Module] = {}
     domain: Named
     codomain: Named
@@ -144,6 +157,10 @@ class ArrowModule(Remade):
         they are not all given, `NoDensity` where it has no density.
         """
         raise NotImplementedError(f"{type(self).__name__} is deterministic: it has no density")
+
+    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+        """The value `y` as if it had been drawn: its densities as in `densities`, and the terms."""
+        return Drawn(y, {}, *self.densities(x, y, innovations))
 
     def log_prob(self, x: Value, y: Value, innovations: Noise | None = None) -> Tensor:
         """log p(y | x, innovations), shape (B,), exact and deterministic; errors as in `densities`."""

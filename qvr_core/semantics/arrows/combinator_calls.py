@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from qvr_core.semantics.arrows.combinator_arguments import Call, bad_call, nothing, sort_arguments
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.scans import check_scan
+from qvr_core.semantics.arrows.uncounted import refuse_states
 from qvr_core.semantics.arrows.weight_priors import weights_of
 from qvr_core.semantics.scope.scope import UNKNOWN, show
 from qvr_core.semantics.scope.sequences import as_sequence
@@ -61,6 +62,7 @@ def _stack(call: Call) -> Arrow:
             found.count.span,
             fixes=(Fix("Remove the stack", (Edit(call.scope.origin(call.span), arrow_text(found.arrow)),)),),
         )
+    refuse_states(body, call.scope)
     return Stack(
         domain=body.domain,
         codomain=body.codomain if fits else UNKNOWN,
@@ -81,6 +83,7 @@ def _repeat(call: Call) -> Arrow:
     body = call.check(found.arrow, call.scope)
     fits = _endomorphism(call, found.arrow, body)
     count = _count(call, found.count) if found.count is not None else None
+    refuse_states(body, call.scope)
     return Repeat(
         domain=body.domain,
         codomain=body.codomain if fits else UNKNOWN,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from qvr_core.semantics.arrows.combinator_arguments import Checker
+from qvr_core.semantics.arrows.uncounted import refuse_summed
 from qvr_core.semantics.language.transformations import between
 from qvr_core.semantics.scope.inherited import algebra_of
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, Scope, show
@@ -43,6 +44,8 @@ def check_compose(expr: ComposeExpr, scope: Scope, given: Named | None, check: C
             stages.append(stage)
     _hint_repeats(pieces, stages, scope)
     result = composed(stages, [scope.origin(span) for span in operators], scope.origin(expr.span))
+    if result.density.kind == "summed":
+        refuse_summed(stages, scope)
     if not joined:
         # either of two stages is not the one that was meant: what uses the whole says nothing more
         scope.doubtful = True

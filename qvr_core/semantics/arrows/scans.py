@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qvr_core.semantics.arrows.combinator_arguments import Call, Sorted, bad_call, nothing, sort_arguments, word_of
+from qvr_core.semantics.arrows.uncounted import refuse_states
 from qvr_core.semantics.language.combinators import COMBINATORS
 from qvr_core.semantics.scope.bounds import joined
 from qvr_core.semantics.scope.scope import UNKNOWN, ArrowEntry, FamilyEntry, show
@@ -64,6 +65,7 @@ def check_scan(call: Call) -> Arrow:
 
 def _scan(call: Call, found: Sorted, expr: ArrowExpr, *, hint: bool) -> Arrow:
     cell = call.check(expr, call.scope)
+    refuse_states(cell, call.scope)
     emit = word_of(found, "emit", _WORDS["emit"], call)
     start = word_of(found, "init", _WORDS["init"], call)
     direction = word_of(found, "direction", _WORDS["direction"], call)

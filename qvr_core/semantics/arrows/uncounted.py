@@ -1,58 +1,100 @@
-"""Programs with `score` or `observe` where they are used as arrows: what these steps add to a density is lost there."""
+"""Where what a program adds to a density besides its draws cannot be counted (`types/counted.py` says where it can)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qvr_core.semantics.scope.scope import ArrowEntry, Scope
-from qvr_core.semantics.types.diagnostics import DeclarationSite, Related
-from qvr_core.semantics.types.model.arrows import Arrow, Instance, Ref
-from qvr_core.semantics.types.model.programs import Program, called
-from qvr_core.semantics.types.model.steps import ObserveModel, ScoreModel
+from qvr_core.semantics.types.counted import Counted, counted, counted_by
+from qvr_core.semantics.types.diagnostics import DeclarationSite, Origin, Related
+from qvr_core.semantics.types.model.arrows import Arrow, Instance, Lift, Ref
+from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.program_codes import UNCOUNTED_STEP
-from qvr_core.semantics.types.walk import all_steps
-from qvr_core.syntax.tree.names import Name
+from qvr_core.semantics.types.spaces import is_finite, item_of
+from qvr_core.syntax.tree.names import Name, Span
 
 
-def terms_in(program: Program) -> tuple[str, ...]:
-    """The steps of a program that add to its density and are no draws of it."""
-    found: list[str] = []
-    for step in all_steps(program.steps):
-        if isinstance(step, ScoreModel):
-            found.append(f"score {step.name}")
-        elif isinstance(step, ObserveModel):
-            found.append(f"observe {step.site.name}")
-    return tuple(found)
+def terms_in(program: Program, scope: Scope) -> tuple[Counted, ...]:
+    """What the steps of a program count where it is used as an arrow."""
+    return counted_by(program.steps, lambda name: _declared(name, scope))
 
 
-def terms_of(arrow: Arrow, scope: Scope) -> tuple[str, ...]:
-    """Those of the program that an arrow is; of one in a larger arrow the place where it stands there has told."""
-    if isinstance(arrow, Instance):
-        return terms_in(called(arrow))
-    entry = scope.lookup(arrow.name) if isinstance(arrow, Ref) else None
+def terms_of(arrow: Arrow, scope: Scope) -> tuple[Counted, ...]:
+    """What the programs in an arrow count; of those in a larger one the place where they stand there has told what
+    does not."""
+    found = counted(arrow, lambda name: _declared(name, scope))
+    return found if isinstance(arrow, Ref | Instance) else tuple(one for one in found if one.word == "score")
+
+
+def _declared(name: str, scope: Scope) -> Sequence[Counted]:
+    entry = scope.lookup(name)
     return entry.terms if isinstance(entry, ArrowEntry) else ()
 
 
 def refuse_terms(arrow: Arrow, name: Name, scope: Scope) -> bool:
-    """Report, once a declaration, a program whose `score` or `observe` would not count where `name` is an arrow."""
-    terms = terms_of(arrow, scope)
+    """Report, once a declaration, a program whose `observe` would not count where `name` is an arrow."""
+    terms = [one for one in terms_of(arrow, scope) if one.word != "score"]
     if not terms:
         return False
-    begins = f"`{terms[0]}` of `{name.text}`"
-    if any(told.code is UNCOUNTED_STEP and told.message.startswith(begins) for told in scope.diagnostics):
-        return True
-    kind, _, step = terms[0].partition(" ")
-    message = f"{begins} would not count here, where the program is used as an arrow: "
     if isinstance(arrow, Instance) and not arrow.program.uses_input:
-        message += "drawn from by a step of its own, without type, indices and options and outside `marginalize`, its "
-        message += "steps become the program's"
-    elif kind == "score":
-        message += f"write the `score` in the program that draws from `{name.text}`"
+        remedy = "drawn from by a step of its own, without type, indices and options and outside `marginalize`, its "
+        remedy += "steps become the program's"
+    elif terms[0].word == "marginalize":
+        remedy = f"write the block in the program that draws from `{name.text}`"
     else:
-        message += f"draw `{step}` with `sample`, and observe in the program that runs"
-    declared = arrow.name if isinstance(arrow, Instance) else name.text
-    related = (
-        ()
-        if declared in scope.local
-        else (Related(f"`{terms[0]}` stands here", DeclarationSite(declared, f"step:{step}")),)
-    )
-    scope.report(UNCOUNTED_STEP, message, name.span, related)
+        remedy = f"draw `{terms[0].step}` with `sample`, and observe in the program that runs"
+    _report(terms[0], arrow, name.text, name.span, scope, "where the program is used as an arrow", remedy)
     return True
+
+
+def refuse_scores(arrow: Arrow, name: str, place: Span | Origin, scope: Scope, where: str, remedy: str = "") -> bool:
+    """Report, once a declaration, an arrow whose scores would not count `where` it stands."""
+    terms = [one for one in terms_of(arrow, scope) if one.word == "score"]
+    if terms:
+        remedy = remedy or f"write the `score` in the program that draws from `{name}`"
+        _report(terms[0], arrow, name, place, scope, where, remedy)
+    return bool(terms)
+
+
+def refuse_summed(stages: Sequence[Arrow], scope: Scope) -> None:
+    """Report a stage of a composite that scores behind a finite value, which is summed out."""
+    before = None
+    for stage in stages:
+        if before is not None and refuse_scores(
+            stage,
+            called_there(stage),
+            stage.origin,
+            scope,
+            f"behind `{called_there(before)}`, whose values are summed out",
+            f"draw from `{called_there(before)}` by a step of its own",
+        ):
+            return
+        if stage.density.kind != "deterministic" and is_finite(item_of(stage.codomain.space)):
+            before = stage
+
+
+def refuse_states(body: Arrow, scope: Scope) -> None:
+    """Report an arrow of finite values that scores, where its values are passed on from step to step."""
+    if is_finite(item_of(body.codomain.space)):
+        where, remedy = "where finite values are passed on from step to step", "draw each by a step of its own"
+        refuse_scores(body, called_there(body), body.origin, scope, where, remedy)
+
+
+def called_there(arrow: Arrow) -> str:
+    """What an arrow is called where it stands."""
+    while isinstance(arrow, Lift):
+        arrow = arrow.arrow
+    return getattr(arrow, "name", "the arrow")
+
+
+def _report(
+    term: Counted, arrow: Arrow, name: str, place: Span | Origin, scope: Scope, where: str, remedy: str
+) -> None:
+    begins = f"`{term.word} {term.name}` of `{name}`"
+    if any(told.code is UNCOUNTED_STEP and told.message.startswith(begins) for told in scope.diagnostics):
+        return
+    declared = arrow.name if isinstance(arrow, Instance) else name
+    known = declared in scope.local or scope.lookup(declared) is None
+    stands = DeclarationSite(declared, f"step:{term.name}")
+    related = () if known or "." in term.name else (Related(f"`{term.word} {term.name}` stands here", stands),)
+    scope.report(UNCOUNTED_STEP, f"{begins} would not count here, {where}: {remedy}", place, related)

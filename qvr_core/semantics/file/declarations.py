@@ -406,7 +406,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         extent=program.extent,
         stages=program.stages,
         data=tuple(item.name for item in program.data),
-        terms=terms_in(program),
+        terms=terms_in(program, scope),
         guided=program.guided,
         batched=any(batched(arrow, scope) for arrow in arrows_of(program)),
     )

@@ -14,7 +14,7 @@ from qvr_core.semantics.arithmetic.function_calls import fitted, reads_all, refu
 from qvr_core.semantics.arithmetic.mixture_draws import is_mixture
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.arrows.family_calls import foreign_message
-from qvr_core.semantics.arrows.uncounted import refuse_terms
+from qvr_core.semantics.arrows.uncounted import refuse_terms, terms_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.language.gates import GATED
@@ -75,6 +75,8 @@ def _typed(draw: Draw, site: str, ctx: StepContext, front: Sequence[Axis]) -> Ty
     told = refuse_data(arrow, draw.name, ctx)
     if draw.expression is None and not told:
         refuse_terms(arrow, draw.name, ctx.scope)
+    if terms_of(arrow, ctx.scope):
+        ctx.effects.add("Score")
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     origin = ctx.scope.origin(draw.span)
     if not trees:

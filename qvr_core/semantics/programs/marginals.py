@@ -8,6 +8,7 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
+from qvr_core.semantics.arrows.uncounted import refuse_scores
 from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.language.options import STEP_KEYS
@@ -31,6 +32,7 @@ from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.semantics.types.model.expressions import Constant, ValueType
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import (
+    ArrowDraw,
     MarginalizeModel,
     ObserveModel,
     SampleModel,
@@ -314,6 +316,8 @@ def _body(
         elif isinstance(node, SampleStep | ObserveStep | LetStep | ScoreStep):
             told = len(ctx.scope.diagnostics)
             model, bound = check_step(node, ctx)
+            if isinstance(model, SampleModel | ObserveModel) and isinstance(model.site.draw, ArrowDraw):
+                _refuse_scores(node, model.site.draw, ctx)
             body.append(model)
             places = check_rows(node, model, summed, told, ctx)
             if places and isinstance(model, SampleModel | ObserveModel):
@@ -323,6 +327,14 @@ def _body(
         ctx.bindings.update(bound)
         nested.extend(bound)
     return body, axes
+
+
+def _refuse_scores(node: Item, draw: ArrowDraw, ctx: StepContext) -> None:
+    """A step of the block that draws from a program which scores: there would be one score for each hidden value."""
+    if isinstance(node, SampleStep | ObserveStep):
+        name, where = node.draw.name, "inside `marginalize`"
+        remedy = "write the `score` in the block, and draw from an arrow without it"
+        refuse_scores(draw.arrow, name.text, name.span, ctx.scope, where, remedy)
 
 
 def _below_zero(draw: FamilyDraw, name: str) -> bool:

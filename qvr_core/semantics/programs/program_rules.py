@@ -411,7 +411,7 @@ def _report_lonely(
     seen: set[int] = set()
     while pending:
         result = pending.pop()
-        if id(result) in seen or any(readers[name] for name in result.binds):
+        if id(result) in seen or "Score" in result.effects or any(readers[name] for name in result.binds):
             continue
         seen.add(id(result))
         name, binding = next(iter(result.binds.items()))

@@ -17,6 +17,7 @@ from qvr_core.semantics.arithmetic.charts.parsing import check_sentences
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.own_arrows import own_arrows
+from qvr_core.semantics.arrows.uncounted import called_there, refuse_scores
 from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
 from qvr_core.semantics.programs.chains.group_lags import group_lags
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
@@ -65,8 +66,10 @@ from qvr_core.semantics.types.model.arrows import Sort
 from qvr_core.semantics.types.model.expressions import ValueType
 from qvr_core.semantics.types.model.extents import NO_STAGES
 from qvr_core.semantics.types.model.programs import Guidance, Program
+from qvr_core.semantics.types.model.steps import ArrowDraw, ObserveModel, SampleModel
 from qvr_core.semantics.types.program_codes import EFFECT_MISMATCH, MISSING_RETURN, UNUSED_EFFECT
-from qvr_core.semantics.types.spaces import Named, Unknown
+from qvr_core.semantics.types.spaces import Named, Unknown, has_seq
+from qvr_core.semantics.types.walk import sites
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.statements import units_of
 from qvr_core.syntax.tree.arithmetic import Variable
@@ -133,6 +136,8 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     if options.lengths is not None and not any(placed.unit.broken for placed in units_of(statement)):
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
+    if lengths is not None:
+        _refuse_padded(typed.blocks, scope)
     guidance = None
     if not options.guides:
         check_no_guide(statement.header.children, typed.blocks, scope)
@@ -387,6 +392,14 @@ def _observed_above(typed: Reading) -> list[str]:
 def _reads(name: str, block: Block) -> bool:
     """Whether a step of the block reads a name other than to bind it."""
     return name in block.reads and any(name in each.reads and name not in each.binds for each in block.results)
+
+
+def _refuse_padded(blocks: Sequence[Block], scope: Scope) -> None:
+    """Report scores of arrows along sequences whose positions do not all count."""
+    for site in sites(chain.from_iterable(block.models for block in blocks), SampleModel, ObserveModel):
+        if isinstance(site.draw, ArrowDraw) and has_seq(site.draw.arrow.domain.space):
+            arrow = site.draw.arrow
+            refuse_scores(arrow, called_there(arrow), site.draw.origin, scope, "beside the program's `lengths`")
 
 
 def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:

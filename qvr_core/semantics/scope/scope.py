@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from qvr_core.semantics.language.family import Family
+from qvr_core.semantics.types.counted import Counted
 from qvr_core.semantics.types.diagnostics import (
     Code,
     DeclarationSite,
@@ -87,8 +88,8 @@ class ArrowEntry:
     """The weights with a prior that it applies."""
     data: tuple[str, ...] = ()
     """The data that programs in it read, which only a program that runs by itself is given."""
-    terms: tuple[str, ...] = ()
-    """The `score` and `observe` steps of a program, which count only where it runs by itself: `score k`, …"""
+    terms: tuple[Counted, ...] = ()
+    """The `score` and `observe` steps of programs in it, which count wherever they stand."""
     guided: Guided | None = None
     """Of a program: what its guides draw and read."""
     batched: bool = False

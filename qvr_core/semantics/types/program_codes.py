@@ -77,7 +77,7 @@ UNUSED_EFFECT = Code("unused-effect", _HINT, "A declared effect that the body do
 PROGRAM_OPTION = Code("program-option", _ERROR, "Programs have no such option, or it cannot have this value.")
 TOO_FEW_POSITIONS = Code("too-few-positions", _ERROR, "A sequence may be longer than its learned positions.")
 UNCOUNTED_STEP = Code(
-    "uncounted-step", _ERROR, "A program is used as an arrow, and its `score` or `observe` would not count there."
+    "uncounted-step", _ERROR, "A program's `score` or `observe` would not count where it is used as an arrow."
 )
 WEIGHT_PRIOR = Code("weight-prior", _ERROR, "Weights with a prior stand where they cannot be drawn.")
 TEMPLATE_ARGUMENTS = Code("template-arguments", _ERROR, "A template is called with the wrong typed arguments.")
