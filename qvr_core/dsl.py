@@ -261,7 +261,7 @@ class Program:
         arrow = exported or (model.lets[name].arrow if name in model.lets else model.arrows.get(name))
         if arrow is None:
             raise RuntimeProblem(f"the file has no morphism, let or export `{name}`")
-        built = self._builder.built(one_step(name, arrow, observed=True))
+        built = self._builder.built(one_step(name, arrow, model, observed=True))
         assert isinstance(built, ProgramModule)
         built.recipe = Part(self, name, observed=True)
         return built

@@ -75,6 +75,10 @@ def _ranks(job: Job, other: str | None, replicates: int, seed: int) -> list[Rank
         observed = Given(prepared.model, None, given).observed_data()
         if not observed:
             stop(f"`{prepared.program.name}` observes nothing: there is no posterior to calibrate", 1)
+        within = prepared.model.observed_inside
+        if within:
+            what = f"`{within[0]}` is observed inside of an arrow, and replicates of it are not drawn"
+            stop(f"{what}: observe it in `{prepared.program.name}` itself", 1)
         fixed = {name: value for name, value in given.items() if name not in observed}
         fitted = prepared
         if other is not None:

@@ -72,7 +72,7 @@ def dependence_graph(program: Program, model: Model) -> Graph:
     inputs = program.inputs if program.uses_input else ()
     for given in inputs:
         add(graph, given.name or "input", INPUT, _sets([given.space.space]))
-    for data in program.data:
+    for data in (one for one in program.data if not one.inside):
         add(graph, data.name, DATA, tuple(space.nominal or "" for space in data.over) or _plates_of(data.type))
     _Reader(graph, model, tuple(given.name or "input" for given in inputs)).take(program.steps)
     for _, name in program.returns:
@@ -145,13 +145,13 @@ class _Reader:
             if name != site.name:
                 add(self.graph, name, PART, plates(site))
                 self._edge(site.name, name, 0)
-        for name in self._scored(site):
-            add(self.graph, name, SCORE, plates(site))
+        for name, word in self._inside(site):
+            add(self.graph, name, word, plates(site))
 
-    def _scored(self, site: Site) -> list[str]:
-        """What programs in a site's arrow score: it ties together what the arrow reads and what it gives."""
+    def _inside(self, site: Site) -> list[tuple[str, str]]:
+        """What programs in a site's arrow score and observe, which ties together what the arrow reads and gives."""
         inside = counted(site.draw.arrow, in_file(self.model)) if isinstance(site.draw, ArrowDraw) else ()
-        return [f"{site.name}.{one.name}" for one in inside]
+        return [(f"{site.name}.{one.name}", OBSERVED if one.word == "observe" else SCORE) for one in inside]
 
     def _connect(self, step: StepModel) -> None:
         match step:
@@ -183,7 +183,7 @@ class _Reader:
 
     def _draw(self, site: Site) -> None:
         step = SampleModel(site=site)
-        for name in self._scored(site):
+        for name, _ in self._inside(site):
             self._read(name, values(step))
             self._declared(step, (name,))
             self._edge(site.name, name, 0)

@@ -320,11 +320,7 @@ class Given:
             given = model.repeat_data(given, rows, count)
             value = repeat_rows(value, count)
         flat = {name: spread(draws, rows) for name, draws in samples.items()}
-        noise: dict[str, dict[str, Tensor]] = {}
-        for name, draws in flat.items():
-            site, slash, path = name.partition("/")
-            if slash:
-                noise.setdefault(site, {})[path] = draws
+        noise = noise_by_site(flat)
         latents = {name: draws for name, draws in flat.items() if name in model.in_draws}
         own = of_the_fit(self.statistics), on_device(self._device())
         known = (condition(given), substitute(latents), replay(noise), *own)
@@ -343,6 +339,16 @@ class Given:
         """The values of observed steps, as they were given."""
         steps = self.observed_steps
         return {name: arrays.as_tensor(value) for name, value in self.known.items() if name in steps}
+
+
+def noise_by_site(draws: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Of draws by name those of the noise inside arrows, `site/path`."""
+    noise: dict[str, dict[str, Tensor]] = {}
+    for name, value in draws.items():
+        site, slash, path = name.partition("/")
+        if slash:
+            noise.setdefault(site, {})[path] = value
+    return noise
 
 
 def spread(draws: Tensor, rows: int) -> Tensor:

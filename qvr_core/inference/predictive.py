@@ -8,7 +8,7 @@ from typing import Any
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.inference.guides.base import Guide, Inputs
 from qvr_core.inference.lifting import LiftedModel, parameters_set
-from qvr_core.inference.pointwise import Given, spread
+from qvr_core.inference.pointwise import Given, noise_by_site, spread
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.handlers import (
     Handler,
@@ -19,6 +19,7 @@ from qvr_core.runtime.programs.handlers import (
     keep,
     predicting,
     redraw,
+    replay,
     seed,
     substitute,
 )
@@ -105,13 +106,21 @@ class Predictive:
             given, read = (model.repeat_data(each, rows, count) for each in (given, read))
             value = repeat_rows(value, count)
         each = rows * count
-        parameters = {n: s for n, s in self.samples.items() if n not in model.in_draws}
+        parameters = {n: s for n, s in self.samples.items() if n.partition("/")[0] not in model.in_draws}
         if parameters:
             return self._per_draw(x, given, parameters, generator)
-        latents = {n: spread(s[:count], rows) for n, s in self.samples.items() if n in model.in_draws}
+        flat = {n: spread(s[:count], rows) for n, s in self.samples.items()}
+        latents = {n: s for n, s in flat.items() if n in model.in_draws}
         inputs = Inputs(model, value, read)
         proposal = [] if self.guide is None else [self.guide.propose(each, generator, inputs=inputs)]
-        asked = (condition(given), substitute(latents), *proposal, by_rows(each), seed(generator))
+        asked = (
+            condition(given),
+            substitute(latents),
+            replay(noise_by_site(flat)),
+            *proposal,
+            by_rows(each),
+            seed(generator),
+        )
         run = model.run(value, *asked, *self._handlers(), drawn_anew(*self._loaded(given)))
         kept = {n: v for n, v in _values(run).items() if self.return_sites is None or n in self.return_sites}
         shape = (count,) if value is None else (count, rows)
@@ -218,10 +227,13 @@ class Predictive:
         known = {name for name, _ in self.model.named_parameters()}
         drawn = *self._handlers(), seed(generator)
         for index in range(self.num_samples):
-            values = {name: sample[index] for name, sample in self.samples.items() if name in self.model.in_draws}
+            one = {name: sample[index] for name, sample in self.samples.items() if name not in parameters}
+            values = {name: value for name, value in one.items() if name in self.model.in_draws}
             own = {name: sample[index] for name, sample in parameters.items() if name in known}
             with parameters_set(self.model, own):
-                run = self.model.execute(x, condition(observations), substitute(values), *drawn)
+                run = self.model.execute(
+                    x, condition(observations), substitute(values), replay(noise_by_site(one)), *drawn
+                )
             for name, drawn_value in _values(run).items():
                 if isinstance(drawn_value, Tensor) and (self.return_sites is None or name in self.return_sites):
                     kept.setdefault(name, []).append(drawn_value)

@@ -15,7 +15,7 @@ from qvr_core.arrays.engine import Tensor, arrays
 from qvr_core.runtime.programs.arrow_site import ArrowSite
 from qvr_core.runtime.programs.execution import Execution
 from qvr_core.runtime.programs.frame import as_tensor
-from qvr_core.runtime.programs.handlers import Subsample, by_rows, condition, substitute
+from qvr_core.runtime.programs.handlers import Subsample, by_rows, condition, replay, substitute
 from qvr_core.runtime.programs.program import ProgramModule
 from qvr_core.runtime.values.errors import InputProblem, RuntimeProblem
 from qvr_core.semantics.types.model.expressions import Bound, Data
@@ -97,7 +97,9 @@ def adding_up(whole: Seen, halves: Sequence[Seen]) -> frozenset[str]:
         try:
             run = model.execute(None, condition(rows), by_rows(DRAWS))
             drawn = {n: s.value for n, s in run.sites.items() if s.kind == "sample" and n not in rows}
-            given = (substitute(drawn), by_rows(DRAWS))  # pyright: ignore[reportArgumentType]
+            # what a draw from an arrow is given is the noise of its other draws
+            noise = {n: run.sites[n].noise for n in drawn}
+            given = (substitute(drawn), replay(noise), by_rows(DRAWS))  # pyright: ignore[reportArgumentType]
             total, one, other = (_terms(each.execute(None, condition(part), *given)) for each, part in exact)
         except RuntimeProblem as problem:
             message = f"a part of the rows does not fit the program: {problem}"
@@ -154,7 +156,8 @@ def _double(value: Any) -> Tensor:
 def _reading_data(model: ProgramModule) -> frozenset[str]:
     """Those, and what programs in the arrows of these steps score."""
     found = frozenset(reading_data(model.program))
-    arrows = [site for name in found if isinstance(site := model.sites.get(name), ArrowSite)]
+    arrows = [site for site in model.sites.values() if isinstance(site, ArrowSite)]
+    arrows = [site for site in arrows if site.name in found or site.observes]
     return found.union(f"{site.name}.{inner}" for site in arrows for inner in site.module.terms)
 
 

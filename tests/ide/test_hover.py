@@ -279,3 +279,13 @@ def test_a_count_that_ends_says_where(family: str) -> None:
 def test_a_network_says_what_it_gives_and_lists_no_arguments() -> None:
     found = markdown((LM + PROGRAM).replace("~ Categorical", "~ Cate$0gorical", 1))
     assert "no arguments are written" in found and "also called" not in found
+
+
+def test_a_draw_says_what_its_arrow_scores_and_observes() -> None:
+    declared = "object X : Real 1\nprogram step(z) : X -> X\n    sample e <- Normal(z, 0.5)\n    score k = -e ^ 2\n"
+    text = f"{declared}    observe o <- Normal(e, 1.0)\n    return e\nlet walk = stack(step, 3)\n"
+    lines = f"{text}program m(x) : X -> X\n    sample zz <- walk(x)\n    return zz\n".splitlines()
+    found = hover(Analyzer("\n".join(lines)).snapshot(), Cursor(8, lines[8].index("zz")))
+    assert found is not None
+    words = "Its arrow scores `zz.k` (one a step) and observes `zz.o` (one a step): terms of the log joint density."
+    assert words in rendered(found.content)

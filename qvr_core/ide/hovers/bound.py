@@ -81,8 +81,15 @@ def _scored(program: Program, name: str, model: Model) -> str:
     """What the arrow behind a draw adds to the density besides."""
     draw = next((one.draw for one in sites(program.steps, SampleModel, ObserveModel) if one.name == name), None)
     inside = counted(draw.arrow, in_file(model)) if isinstance(draw, ArrowDraw) else ()
-    found = [f"`{name}.{one.name}`" + (f" (one a {one.axes[-1]})" if one.axes else "") for one in inside]
-    return f"Its arrow scores {', '.join(found)}: terms of the log joint density." if found else ""
+    told: list[str] = []
+    for word, verb in (("score", "scores"), ("observe", "observes")):
+        found = [
+            f"`{name}.{one.name}`" + (f" (one a {one.axes[-1]})" if one.axes else "")
+            for one in inside
+            if one.word == word
+        ]
+        told += [f"{verb} {', '.join(found)}"] if found else []
+    return f"Its arrow {' and '.join(told)}: terms of the log joint density." if told else ""
 
 
 def binding_text(program: Program, statement: Statement, name: str) -> Prose:

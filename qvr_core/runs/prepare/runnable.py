@@ -44,7 +44,7 @@ def chosen(job: Job, model: Model, known: Known = None) -> Program:
         programs = ", ".join(f"`{one}`" for one in model.own_programs) or "none"
         raise Refused("no-program", f"`{name}` is not a program of this file; its programs are {programs}")
     _check_observable(name, arrow)
-    return one_step(name, arrow, observed=True)
+    return one_step(name, arrow, model, observed=True)
 
 
 def built(job: Job, known: Known = None) -> ProgramModule:

@@ -33,7 +33,7 @@ class ComposeArrow(ArrowModule):
         self.has_density = self.sampled and self.last_sampled == len(flat) - 1 and flat[-1].has_density
         self.pointwise = all(stage.pointwise for stage in flat)
         self.tabular = self.has_density and flat[-1].tabular
-        self.terms = tuple(name for stage in flat for name in stage.terms)
+        self.terms = {name: word for stage in flat for name, word in stage.terms.items()}
         self.chains = self._find_chains()
         adopt(self, flat)
 
@@ -236,7 +236,7 @@ class ParallelArrow(ArrowModule):
         self.has_density = self.sampled and all(branch.sampled and branch.has_density for branch in self.branches)
         self.pointwise = all(branch.pointwise for branch in self.branches)
         self.tabular = self.has_density and all(branch.tabular for branch in self.branches)
-        self.terms = tuple(name for branch in self.branches for name in branch.terms)
+        self.terms = {name: word for branch in self.branches for name, word in branch.terms.items()}
         self.lanes = self._find_lanes()
         adopt(self, self.branches)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from qvr_core.arrays.engine import Generator, Tensor, arrays
 from qvr_core.runtime.arrows.combinators import no_density_words
+from qvr_core.runtime.arrows.terms_in_parts import of_part
 from qvr_core.runtime.arrows.training import along_a_sequence
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Term, Value
@@ -81,7 +83,7 @@ class LiftArrow(ArrowModule):
         want_log_prob: bool = True,
     ) -> Drawn:
         lead = self._lead(x)
-        with self._sequence(x):
+        with self._sequence(x), self._of_body():
             drawn = self.body[0].draw(
                 self._rows(x), self._flat(noise), generator=generator, want_log_prob=want_log_prob
             )
@@ -99,9 +101,21 @@ class LiftArrow(ArrowModule):
     def _terms(drawn: Drawn, lead: tuple[int, ...]) -> dict[str, Term]:
         """The terms with the positions as axes behind the rows."""
         return {
-            name: Term(arrays.unflatten(term.value, 0, lead), term.log_prob.view(lead).flatten(1).sum(1))
+            name: Term(
+                arrays.unflatten(term.value, 0, lead),
+                None if term.log_prob is None else term.log_prob.view(lead).flatten(1).sum(1),
+                term.given,
+            )
             for name, term in drawn.terms.items()
         }
+
+    def _of_body(self) -> AbstractContextManager[None]:
+        """What the body observes, where it observes anything."""
+        return of_part(self._flat_data) if self.terms else nullcontext()
+
+    def _flat_data(self, data: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What the body observes, its positions as rows."""
+        return {name: value.flatten(0, self.depth - 1) for name, value in data.items()}
 
     def _flat(self, noise: Noise | None) -> dict[str, Tensor] | None:
         if noise is None:
@@ -116,7 +130,7 @@ class LiftArrow(ArrowModule):
         if not self.terms:
             return super().conditioned(x, y, innovations)
         lead = self._lead(x)
-        with self._sequence(x):
+        with self._sequence(x), self._of_body():
             drawn = self.body[0].conditioned(self._rows(x), self._rows(y), self._flat(innovations))
         log_prob, inner = (
             None if each is None else each.view(lead).flatten(1).sum(1)
@@ -131,7 +145,7 @@ class LiftArrow(ArrowModule):
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         lead = self._lead(x)
-        with self._sequence(x):
+        with self._sequence(x), self._of_body():
             log_prob, inner = self.body[0].densities(self._rows(x), self._rows(y), self._flat(innovations))
         return log_prob.view(lead), None if inner is None else inner.view(lead)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 from qvr_core.arrays.engine import Generator, Tensor, arrays, nn
 from qvr_core.runtime.arrows.combinators import no_density_words
 from qvr_core.runtime.arrows.lifting import flatten_time
-from qvr_core.runtime.arrows.terms_in_parts import along_a_last_axis
+from qvr_core.runtime.arrows.terms_in_parts import along_a_last_axis, at_place, of_part
 from qvr_core.runtime.arrows.training import along_a_sequence
 from qvr_core.runtime.values import layout
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Term, Value
@@ -206,7 +208,10 @@ class ScanArrow(ArrowModule):
         drawn = total
         for step, item in enumerate(items):
             given = _noise_at(noise, cell.paths, step, last)
-            drawn = cell.draw(self._cell_input(x, item, state), given, generator=generator, want_log_prob=want_log_prob)
+            with self._data_at(step, len(items)):
+                drawn = cell.draw(
+                    self._cell_input(x, item, state), given, generator=generator, want_log_prob=want_log_prob
+                )
             state = drawn.value
             states.append(state)
             steps.append(drawn.noise)
@@ -229,6 +234,13 @@ class ScanArrow(ArrowModule):
         total.noise = self._gathered(steps, x)
         total.terms = self._over_steps(terms)
         return total
+
+    def _data_at(self, step: int, length: int) -> AbstractContextManager[None]:
+        """What the cell observes at a step in reading order."""
+        if not self.terms:
+            return nullcontext()
+        place = length - 1 - step if self.backward_ else step
+        return of_part(lambda data: {name: at_place(name, value, place, length) for name, value in data.items()})
 
     def _over_steps(self, steps: list[dict[str, Term]]) -> dict[str, Term]:
         """The terms of all steps in reading order, along an axis in the order of the positions."""
@@ -281,12 +293,14 @@ class ScanArrow(ArrowModule):
         terms: list[dict[str, Term]] = []
         for step, item in enumerate(items[:-1]):
             given = _noise_at(innovations, cell.paths, step, last)
-            drawn = cell.draw(self._cell_input(x, item, state), given)
+            with self._data_at(step, len(items)):
+                drawn = cell.draw(self._cell_input(x, item, state), given)
             state = drawn.value
             terms.append(drawn.terms)
             log_innovations = plus(log_innovations, drawn.log_noise)
         given = _noise_at(innovations, cell.paths, last, last)
-        drawn = cell.conditioned(self._cell_input(x, items[-1], state), y, given)
+        with self._data_at(last, len(items)):
+            drawn = cell.conditioned(self._cell_input(x, items[-1], state), y, given)
         drawn.log_innovations = plus(log_innovations, drawn.log_innovations)
         drawn.terms = self._over_steps([*terms, drawn.terms])
         return drawn
@@ -308,7 +322,9 @@ class ScanArrow(ArrowModule):
             # noise is in reading order, positions are not
             ordered = {p: u.flip(1) if self.backward_ else u for p, u in innovations.items() if p in cell.paths}
             given = {path: u.flatten(0, 1) for path, u in ordered.items()}
-        drawn = cell.conditioned(flat, flatten_time(y), given)
+        inner = of_part(lambda data: {name: _as_rows(name, value, length) for name, value in data.items()})
+        with inner if self.terms else nullcontext():
+            drawn = cell.conditioned(flat, flatten_time(y), given)
         log_prob, inner = (
             None if each is None else each.view(rows, length).sum(1) for each in (drawn.log_prob, drawn.log_innovations)
         )
@@ -319,7 +335,14 @@ class ScanArrow(ArrowModule):
 def _at_steps(term: Term, rows: int, length: int) -> Term:
     """What rows and positions in one axis score, with the positions as the last one."""
     value = arrays.unflatten(term.value, 0, (rows, length))
-    return Term(arrays.movedim(value, 1, -1), term.log_prob.view(rows, length).sum(1))
+    log_prob = None if term.log_prob is None else term.log_prob.view(rows, length).sum(1)
+    return Term(arrays.movedim(value, 1, -1), log_prob, term.given)
+
+
+def _as_rows(name: str, value: Tensor, length: int) -> Tensor:
+    """Data along a last axis of positions, with these as rows."""
+    at_place(name, value, 0, length)
+    return arrays.movedim(value, -1, 1).flatten(0, 1)
 
 
 def _shifted(states: Tensor, start: Tensor, backward: bool) -> Tensor:

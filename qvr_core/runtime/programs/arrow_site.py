@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from qvr_core.arrays.engine import Tensor, arrays, nn
 from qvr_core.runtime.arrows.lifting import LiftArrow
+from qvr_core.runtime.arrows.terms_in_parts import given_inside
 from qvr_core.runtime.families import standard_noise
 from qvr_core.runtime.programs.arithmetic import Parts, compile_expr
 from qvr_core.runtime.programs.execution import SiteInfo, SiteKind, SiteRecord
@@ -50,6 +52,7 @@ class ArrowSite:
         self.lift = by_position(self.module, self.codomain)
         self.discrete = self.module.sampled and all(block.finite for block in blocks(self.codomain))
         self.info = site_info(self)
+        self.observes = [name for name, word in self.module.terms.items() if word == "observe"]
 
     def with_module(self, module: ArrowModule) -> ArrowSite:
         """This site drawing from another arrow of the same type."""
@@ -96,20 +99,32 @@ class ArrowSite:
         request = frame.request
         given = self._given(frame)
         x = self.argument(frame)
-        terms: Mapping[str, Term] = {}
-        if not self.module.sampled:
-            record = self._plain(x, given)
-        elif given is None:
-            record, terms = self._drawn(x, frame)
-        else:
-            record, terms = self._scored(x, given, frame)
+        with self._inside(frame):
+            record, terms = self._recorded(x, given, frame)
         self._bind(record.value, frame)
         if given is not None and request.redraw and self.kind == "observe" and self.module.sampled:
             record, _ = self._drawn(x, frame)
         frame.sites[self.name] = record
         for inner, term in terms.items():
             name = f"{self.name}.{inner}"
-            frame.sites[name] = _score(name, term)
+            frame.sites[name] = _counted(name, self.module.terms[inner], term)
+
+    def _recorded(self, x: Value, given: Cell | None, frame: Frame) -> tuple[SiteRecord, Mapping[str, Term]]:
+        if not self.module.sampled:
+            return self._plain(x, given), {}
+        return self._drawn(x, frame) if given is None else self._scored(x, given, frame)
+
+    def _inside(self, frame: Frame) -> AbstractContextManager[None]:
+        """What programs in the arrow observe: their data by bare name; in a program that is an arrow itself as it was
+        told, under the name of this site."""
+        if not self.observes:
+            return nullcontext()
+        found: dict[str, Tensor] = {}
+        for inner in self.observes:
+            cell = frame.supplied(f"{self.name}.{inner}") or frame.supplied(inner.rpartition(".")[2])
+            if cell is not None:
+                found[inner] = with_rows(cell, frame.rows)
+        return given_inside(found, redraw=frame.request.redraw)
 
     def _given(self, frame: Frame) -> Cell | None:
         request = frame.request
@@ -160,6 +175,8 @@ class ArrowSite:
         # the elements of what is observed are asked for: the noise that a latent came from need not be known
         if request.wanted is not False and not (request.pointwise and self.kind == "sample"):
             log_prob, log_innovations, terms = self._densities(x, y, noise or None, frame)
+        elif request.redraw and self.observes:
+            terms = self.module.conditioned(x, y, noise or None).terms
         record = self._record(True, y, log_prob, log_innovations, dict(noise))
         if request.pointwise and self.kind == "observe":
             record.pointwise = self._pointwise(x, y, noise or None, frame)
@@ -288,9 +305,11 @@ class ArrowSite:
         frame.bound.update({name: Cell(part, True) for (name, _), part in zip(bound, cut, strict=True)})
 
 
-def _score(name: str, term: Term) -> SiteRecord:
-    """What a program inside the arrow scores, as a site of the whole."""
-    return SiteRecord(name, "score", True, term.value, term.log_prob, None, {}, Density("deterministic"))
+def _counted(name: str, word: str, term: Term) -> SiteRecord:
+    """What a program inside the arrow scores or observes, as a site of the whole."""
+    kind: SiteKind = "observe" if word == "observe" else "score"
+    density = Density("exact" if word == "observe" else "deterministic")
+    return SiteRecord(name, kind, term.given, term.value, term.log_prob, None, {}, density)
 
 
 def innovations_of(

@@ -38,6 +38,12 @@ class Naming:
         """Names that nobody binds: what the program wants from outside, besides the values of its sites."""
         return frozenset(item.name for item in self.program.data)
 
+    @property
+    def observed_inside(self) -> list[str]:
+        """The names of the data that programs in arrows observe."""
+        arrows = (site for site in self.sites.values() if isinstance(site, ArrowSite))
+        return [name.rpartition(".")[2] for site in arrows for name in site.observes]
+
     def placed(self, problem: Problem) -> Problem:
         """A problem with the line of its site, else of the program."""
         return problem.at(self.places.get(problem.site) or self.places.get(None))
@@ -46,6 +52,7 @@ class Naming:
         """Warns of `observe` steps that have no value, in `given` or as data."""
         lacking = [f"`{name}`" for name, site in self.sites.items() if site.kind == "observe" and not site.site.of_let
                    and name not in given and name not in self.data]  # fmt: skip
+        lacking += [f"`{name}`" for name in self.observed_inside if name not in given and name not in self.data]
         if lacking:
             words = ", ".join(lacking)
             message = f"`{self.name}`: no value was given for {words}, so it is drawn from the model and scores nothing"

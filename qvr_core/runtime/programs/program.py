@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -92,7 +92,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
         adopt(self, made.used, {f"{self.name}.{name}": one for step in learned for name, one in step.modules.items()})
         self.paths = self._all_paths()
         self.scored = frozenset(step.name for step in self.steps if isinstance(step, ScoreStep))
-        self.terms = tuple(name for step in self.steps for name in _scores_of(step))
+        self.terms = {name: word for step in self.steps for name, word in _counted(step)}
         self._names_of_inputs = [entry.name for entry in program.inputs]
         inner = (site.name for block in self.marginals.values() for site in block.observed())
         self.readable = frozenset([*self.wanted_data, *self.sites, *inner, *filter(None, self._names_of_inputs)])
@@ -341,6 +341,7 @@ class ProgramModule(ProgramArrow, MissingCells, Taking, Heads):
             for name, site in self.sites.items()
             if name not in values and _has_density(site) and not self._is_given(site)
         ]
+        missing += [name for name in self.observed_inside if name not in values and name not in self.data]
         if missing:
             words = ", ".join(f"`{name}`" for name in missing)
             raise self.placed(InputProblem(f"`{self.name}`: log_joint needs a value for {words}", site=missing[0]))
@@ -423,11 +424,14 @@ def _there(homes: tuple[Home | None, Home | None] | None) -> tuple[Tensor | None
     return None if other is None else (one, other)
 
 
-def _scores_of(step: Step) -> tuple[str, ...]:
-    """The names of what a step scores, in its arrow too."""
+def _counted(step: Step) -> Iterator[tuple[str, str]]:
+    """What a step scores and observes, in its arrow too, with the keyword."""
+    if isinstance(step, ScoreStep):
+        yield step.name, "score"
+    if isinstance(step, ArrowSite | FamilySite) and step.kind == "observe":
+        yield step.name, "observe"
     if isinstance(step, ArrowSite):
-        return tuple(f"{step.name}.{name}" for name in step.module.terms)
-    return (step.name,) if isinstance(step, ScoreStep) else ()
+        yield from ((f"{step.name}.{name}", word) for name, word in step.module.terms.items())
 
 
 def _has_density(site: ArrowSite | FamilySite) -> bool:

@@ -13,12 +13,24 @@ from typing import Any
 from qvr_core.arrays.engine import Generator, Tensor, arrays, is_tensor
 from qvr_core.arrays.random_state import random_state_kept
 from qvr_core.runtime.arrows.normal_chain import standard_density
+from qvr_core.runtime.arrows.terms_in_parts import given_inside, inside
 from qvr_core.runtime.programs.arrow_site import ArrowSite
-from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord
+from qvr_core.runtime.programs.execution import Execution, SiteInfo, SiteRecord, Wanted
 from qvr_core.runtime.programs.family_site import FamilySite
-from qvr_core.runtime.programs.handlers import densities, keep, replay, seed, substitute
+from qvr_core.runtime.programs.handlers import (
+    Handler,
+    condition,
+    densities,
+    drawn_anew,
+    keep,
+    redraw,
+    replay,
+    seed,
+    substitute,
+)
 from qvr_core.runtime.programs.steps import Step
 from qvr_core.runtime.values.arrow import ArrowModule, Drawn, Noise, NoiseSpec, Term, Value, missing_innovations
+from qvr_core.runtime.values.cells import Cell
 from qvr_core.runtime.values.layout import join, parts
 from qvr_core.semantics.types.spaces import Product
 
@@ -35,10 +47,15 @@ class ProgramArrow(ArrowModule):
 
     def forward(self, x: Value) -> Value:
         """The value of a deterministic program; a draw of a sampled one."""
-        output = self.run(x, densities(False)).output
+        output = self.run(x, densities(False), *self._within()).output
         if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
             return join([self._wide(part) for part in output])
         return output
+
+    def output_like(self, x: Value) -> Value:
+        # only shapes are asked for, of whatever part of the arrow at hand
+        with given_inside({}, redraw=False):
+            return super().output_like(x)
 
     @staticmethod
     def _wide(part: Tensor) -> Tensor:
@@ -61,7 +78,7 @@ class ProgramArrow(ArrowModule):
     def noise_specs(self, x: Value) -> list[NoiseSpec]:
         # only shapes are asked for: no one's random numbers are used up
         with arrays.no_grad(), random_state_kept(parts(x)[0].device):
-            run = self.run(x, densities(False))
+            run = self.run(x, densities(False), drawn_anew(self.data_inside))
         last = self._returned_site
         return [
             NoiseSpec(
@@ -71,7 +88,7 @@ class ProgramArrow(ArrowModule):
                 name == last and path in self.final_paths[name],
             )
             for name, record in run.sites.items()
-            if name in self.sites
+            if name in self.sites and name not in self.terms
             for path, noise in record.noise.items()
         ]
 
@@ -83,10 +100,16 @@ class ProgramArrow(ArrowModule):
         generator: Generator | None = None,
         want_log_prob: bool = True,
     ) -> Drawn:
-        asked = (replay(_by_site(noise, self.sites)), seed(generator), densities(want_log_prob), keep(self.scored))
-        run = self.run(x, *asked)
-        flat = {_joined(name, path): u for name, site in run.sites.items() for path, u in site.noise.items()}
-        scores = [site.log_discrete for site in run.sites.values() if site.log_discrete is not None]
+        asked = (
+            replay(_by_site(noise, self.sites)),
+            seed(generator),
+            densities(want_log_prob or self._unasked),
+            keep(self.scored),
+        )
+        run = self.run(x, *asked, *self._within())
+        own = {name: site for name, site in run.sites.items() if name not in self.terms}
+        flat = {_joined(name, path): u for name, site in own.items() for path, u in site.noise.items()}
+        scores = [site.log_discrete for site in own.values() if site.log_discrete is not None]
         output = run.output
         if isinstance(output, tuple) and isinstance(self.codomain.space, Product):
             output = join([self._wide(part) for part in output])
@@ -104,7 +127,8 @@ class ProgramArrow(ArrowModule):
         lacking = [s for s in self.noise_specs(x) if not s.final and s.path not in given]
         if lacking:
             raise missing_innovations(lacking)
-        run = self.run(x, substitute({last: y}), replay(_by_site(given, self.sites)), keep(self.scored))
+        asked = (substitute({last: y}), replay(_by_site(given, self.sites)), keep(self.scored))
+        run = self.run(x, *asked, *self._within())
         return Drawn(y, {}, *self._split(run.sites), terms=self._terms_of(run))
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
@@ -113,15 +137,31 @@ class ProgramArrow(ArrowModule):
         return drawn.log_prob, drawn.log_innovations
 
     def _terms_of(self, run: Execution) -> dict[str, Term]:
-        """What the program scores, itself and in its arrows."""
+        """What the program scores and observes, itself and in its arrows."""
         found: dict[str, Term] = {}
         for name in self.terms:
             record = run.sites.get(name)
             if record is not None:
                 value = run.kept.get(name, record.value)
-                assert is_tensor(value) and record.log_prob is not None
-                found[name] = Term(value, record.log_prob)
+                assert is_tensor(value)
+                found[name] = Term(value, record.log_prob, record.observed)
         return found
+
+    def _within(self) -> list[Handler]:
+        """What the arrow that the program stands in says of its data; none that the file was loaded with is read."""
+        given = inside()
+        data = {name: Cell(value, True) for name, value in given.data.items() if name in self.terms}
+        return [condition(data), drawn_anew(self.data_inside), *([redraw] if given.redraw else ())]
+
+    @property
+    def _unasked(self) -> Wanted:
+        """The densities that are computed where nobody asks for the draws': those of what is observed count anyway."""
+        return "observed" if self.data_inside else False
+
+    @property
+    def data_inside(self) -> frozenset[str]:
+        """The names of what the program observes, itself and in its arrows."""
+        return frozenset(name.rpartition(".")[2] for name, word in self.terms.items() if word == "observe")
 
     def _split(self, sites: Mapping[str, SiteRecord]) -> tuple[Tensor | None, Tensor | None]:
         """The density of the returned site, and that of everything drawn before it."""
@@ -132,8 +172,8 @@ class ProgramArrow(ArrowModule):
 
     def _log_noise(self, name: str, record: SiteRecord) -> Tensor | None:
         """log density of all noise of a site: what it counts where the program is on the way to another draw."""
-        if record.kind == "score":
-            return None  # a term of the whole
+        if name in self.terms:
+            return None  # counted by the whole
         if record.log_noise is not None or record.observed:
             return record.log_noise if record.log_noise is not None else record.log_prob
         site = self.sites.get(name)

@@ -55,11 +55,13 @@ class NoiseSpec:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a `score` inside an arrow adds to the density of the whole: `value` (B, …), with a last axis for the places
-    where its program stands, and `log_prob` (B,), the sum of a row."""
+    """What a `score` or an `observe` inside an arrow adds to the density of the whole: `value` (B, …), with a last axis
+    for the places where its program stands, and `log_prob` (B,), the sum of a row.  `given` is False of what is
+    observed and has no value, so that it is drawn."""
 
     value: Tensor
-    log_prob: Tensor
+    log_prob: Tensor | None
+    given: bool = True
 
 
 @dataclass(slots=True)
@@ -88,8 +90,9 @@ class ArrowModule(Remade):
     A deterministic arrow implements `forward`; a sampled one implements `noise_specs`, `draw` and `densities`.
     `pointwise` arrows accept any number of leading axes and treat them alike (densities sum all but the first).
     `paths` are all noise paths that can occur; `leaves` the modules with parameters below it by full name
-    (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.  `terms` are the names
-    of what its programs score; an arrow that has some implements `conditioned`, from which its `densities` follow.
+    (`runtime.leaves`); `has_density` is False where a deterministic arrow follows the last draw.  `terms` are
+    the names of what its programs score and observe, with the keyword; an arrow that has some implements `conditioned`,
+    from which its `densities` follow.
     A `tabular` arrow has a finite codomain and can list the log-probabilities of all its values (`log_table`).
     In training, `drop_rate` is the share of numbers that it leaves out at random, and an arrow that `reads_batch` gives
     each row what all rows together lead to.
@@ -103,7 +106,7 @@ class ArrowModule(Remade):
     reads_batch: bool = False
     name: str
     paths: tuple[str, ...] = ()
-    terms: tuple[str, ...] = ()
+    terms: Mapping[str, str] = {}
     leaves: Mapping[str, nn.Module] = {}
     domain: Named
     codomain: Named

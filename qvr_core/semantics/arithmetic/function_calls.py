@@ -17,7 +17,7 @@ from qvr_core.semantics.arithmetic.factor_order import check_order, factor_names
 from qvr_core.semantics.arrows.combinators import arrow_of
 from qvr_core.semantics.arrows.template_arguments import Numbers
 from qvr_core.semantics.arrows.templates import instance_of
-from qvr_core.semantics.arrows.uncounted import refuse_scores, refuse_terms
+from qvr_core.semantics.arrows.uncounted import refuse_steps, refuse_terms
 from qvr_core.semantics.language.builtins import BUILTINS
 from qvr_core.semantics.language.spelling import candidates, closest
 from qvr_core.semantics.scope.bounds import MOST_OPERATIONS
@@ -264,7 +264,7 @@ def applied(arrow: Arrow, args: Sequence[Expr], trees: Sequence[Arith], expr: Ar
         ctx.scope.report(ARGUMENT_MISMATCH, f"`{name}` wants an argument, `{arrow.domain.written}`", expr.span)
     refuse_data(arrow, expr.func, ctx)
     if arrow.sort is Sort.SAMPLED and ctx.draws and not refuse_terms(arrow, expr.func, ctx.scope):
-        refuse_scores(arrow, name, expr.func.span, ctx.scope, "where a value is computed from it")
+        refuse_steps(arrow, name, expr.func.span, ctx.scope, "where a value is computed from it")
     refuse_free_terms(arrow, name, args, ctx)
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     if args and not reads_all(arrow, args):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qvr_core.semantics.arrows.uncounted import refuse_scores, refuse_terms
+from qvr_core.semantics.arrows.uncounted import refuse_steps, refuse_terms
 from qvr_core.semantics.language.roles import ROLES
 from qvr_core.semantics.scope.scope import Argument, ArrowEntry, DamagedEntry, ObjectEntry, Scope
 from qvr_core.semantics.types.model.arrows import Arrow, Ref
@@ -146,7 +146,7 @@ def _named_value(kind: str, name: Name, scope: Scope) -> Value | None:
             density=entry.density,
         )
         where = "where the program is an argument of a template"
-        refused = refuse_terms(arrow, name, scope) or refuse_scores(arrow, name.text, name.span, scope, where)
+        refused = refuse_terms(arrow, name, scope) or refuse_steps(arrow, name.text, name.span, scope, where)
         return None if refused else Value(entry, arrow)
     if kind != "Mor" and isinstance(entry, ObjectEntry) and (kind == "Object" or isinstance(entry.space.space, Finite)):
         return Value(entry, name.text)

@@ -12,7 +12,7 @@ from qvr_core.semantics.arithmetic.defined_functions import check_function
 from qvr_core.semantics.arrows.combinators import check_arrow_expr, damaged
 from qvr_core.semantics.arrows.objects import alias_of, declared_space, written
 from qvr_core.semantics.arrows.roles.morphisms import check_morphism
-from qvr_core.semantics.arrows.uncounted import terms_in, terms_of
+from qvr_core.semantics.arrows.uncounted import refuse_twice, terms_in, terms_of
 from qvr_core.semantics.arrows.weight_priors import renamed, weights_of
 from qvr_core.semantics.file.replicated_arrows import copies_of, replicas, replicate_number
 from qvr_core.semantics.language.builtins import BUILTINS
@@ -352,9 +352,9 @@ def _let(decl: LetDecl, scope: Scope, entries: dict[str, Entry], nodes: dict[str
 
 
 def _buildable(arrow: Arrow, span: Span, scope: Scope) -> Arrow:
-    """The arrow, or a damaged one (reported) where it is too large."""
+    """The arrow, or a damaged one (reported) where it is too large, or observes two things under one name."""
     too_large = too_many_stages(stages_of(arrow, scope), arrow.domain, arrow.codomain, span, scope)
-    return damaged(arrow.origin) if too_large else arrow
+    return damaged(arrow.origin) if too_large or refuse_twice(arrow, scope) else arrow
 
 
 def _export(decl: ExportDecl, scope: Scope) -> Export:
@@ -405,7 +405,7 @@ def _program(statement: Statement, scope: Scope, entries: dict[str, Entry], node
         ignores_input=not program.uses_input,
         extent=program.extent,
         stages=program.stages,
-        data=tuple(item.name for item in program.data),
+        data=tuple(item.name for item in program.data if not item.inside),
         terms=terms_in(program, scope),
         guided=program.guided,
         batched=any(batched(arrow, scope) for arrow in arrows_of(program)),

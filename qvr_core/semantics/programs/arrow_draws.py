@@ -14,7 +14,7 @@ from qvr_core.semantics.arithmetic.function_calls import fitted, reads_all, refu
 from qvr_core.semantics.arithmetic.mixture_draws import is_mixture
 from qvr_core.semantics.arrows.combinators import arrow_of, check_arrow_expr, damaged
 from qvr_core.semantics.arrows.family_calls import foreign_message
-from qvr_core.semantics.arrows.uncounted import refuse_terms, terms_of
+from qvr_core.semantics.arrows.uncounted import data_inside, refuse_terms, terms_of
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.family_spelling import Foreign, converted, foreign_family
 from qvr_core.semantics.language.gates import GATED
@@ -30,6 +30,7 @@ from qvr_core.semantics.types.codes import UNKNOWN_FAMILY, UNSUPPORTED
 from qvr_core.semantics.types.diagnostics import DeclarationSite, Edit, Fix, Related
 from qvr_core.semantics.types.model.arrows import Arrow, Damaged, Instance
 from qvr_core.semantics.types.model.expressions import Data, Expr, ValueType
+from qvr_core.semantics.types.model.programs import DataName
 from qvr_core.semantics.types.model.steps import ArrowDraw
 from qvr_core.semantics.types.program_codes import (
     ANONYMOUS_DRAW,
@@ -77,6 +78,10 @@ def _typed(draw: Draw, site: str, ctx: StepContext, front: Sequence[Axis]) -> Ty
         refuse_terms(arrow, draw.name, ctx.scope)
     if terms_of(arrow, ctx.scope):
         ctx.effects.add("Score")
+    for name in data_inside(arrow, ctx.scope):
+        ctx.reads[name] = None
+        origin = ctx.scope.origin(draw.name.span)
+        ctx.inherited.append(DataName(name=name, type=ValueType(None), origin=origin, inside=True))
     ctx.scope.stages += stages_of(arrow, ctx.scope)
     origin = ctx.scope.origin(draw.span)
     if not trees:

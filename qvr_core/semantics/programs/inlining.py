@@ -29,7 +29,12 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.types.program_codes import ASCRIPTION_MISMATCH, DATA_MISMATCH, TEMPLATE_ARGUMENTS
+from qvr_core.semantics.types.program_codes import (
+    ASCRIPTION_MISMATCH,
+    DATA_MISMATCH,
+    TEMPLATE_ARGUMENTS,
+    UNCOUNTED_STEP,
+)
 from qvr_core.semantics.types.spaces import Named, Unknown, is_finite
 from qvr_core.semantics.types.type_text import structure
 from qvr_core.semantics.types.walk import all_steps, sites
@@ -136,6 +141,12 @@ def _renaming(label: str, arrow: Instance, given: Mapping[str, ArithArg], ctx: S
     declared = {item.name: without_aligned(item) for item in program.data}
     assert ctx.called is not None
     origin = ctx.scope.origin(ctx.called.name.span)
+    within = next((item.name for item in program.data if item.inside), None)
+    if within is not None:
+        message = f"`{within}`, which an arrow of `{arrow.name}` observes, would not count here, where the template's "
+        message += "steps become the program's and data get its name: observe it in the template itself"
+        ctx.scope.report(UNCOUNTED_STEP, message, origin)
+        return None
     for key in data_of(program):
         item, arg = declared.get(key), given.get(key)
         if arg is None:

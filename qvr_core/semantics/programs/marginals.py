@@ -8,7 +8,7 @@ from dataclasses import replace
 from qvr_core.semantics.arithmetic.broadcasting import with_axes
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.arrows.uncounted import refuse_scores
+from qvr_core.semantics.arrows.uncounted import refuse_steps
 from qvr_core.semantics.language.family import Family, support_words
 from qvr_core.semantics.language.family_heads import landing_problem
 from qvr_core.semantics.language.options import STEP_KEYS
@@ -317,7 +317,7 @@ def _body(
             told = len(ctx.scope.diagnostics)
             model, bound = check_step(node, ctx)
             if isinstance(model, SampleModel | ObserveModel) and isinstance(model.site.draw, ArrowDraw):
-                _refuse_scores(node, model.site.draw, ctx)
+                _refuse_steps(node, model.site.draw, ctx)
             body.append(model)
             places = check_rows(node, model, summed, told, ctx)
             if places and isinstance(model, SampleModel | ObserveModel):
@@ -329,12 +329,12 @@ def _body(
     return body, axes
 
 
-def _refuse_scores(node: Item, draw: ArrowDraw, ctx: StepContext) -> None:
-    """A step of the block that draws from a program which scores: there would be one score for each hidden value."""
+def _refuse_steps(node: Item, draw: ArrowDraw, ctx: StepContext) -> None:
+    """A step of the block that draws from a program with such steps: there would be a term for each hidden value."""
     if isinstance(node, SampleStep | ObserveStep):
         name, where = node.draw.name, "inside `marginalize`"
-        remedy = "write the `score` in the block, and draw from an arrow without it"
-        refuse_scores(draw.arrow, name.text, name.span, ctx.scope, where, remedy)
+        remedy = "write that step in the block, and draw from an arrow without it"
+        refuse_steps(draw.arrow, name.text, name.span, ctx.scope, where, remedy)
 
 
 def _below_zero(draw: FamilyDraw, name: str) -> bool:

@@ -25,12 +25,20 @@ def program_density(blocks: Sequence[Block], returned: Sequence[str]) -> Density
         final[id(density)] = density
     if not final or "none" in kinds:
         return Density("none", draws, 1, draws)
+    draws -= _observed(blocks, returned)
     innovations = draws - sum(max(density.draws, 1) - density.innovations for density in final.values())
     if "score" in kinds:
         return Density("score", innovations, 1, draws)
     summed = math.prod(block.density.summed for block in blocks)
     kind = "summed" if summed > 1 else "conditional" if innovations else "exact"
     return Density(kind, innovations, summed, draws)
+
+
+def _observed(blocks: Sequence[Block], returned: Sequence[str]) -> int:
+    """The draws of steps that are observed and not returned: where the program is an arrow they have their data."""
+    models = (model for block in blocks for model in block.models if isinstance(model, ObserveModel))
+    sites = (model.site for model in models if model.site.name not in returned)
+    return sum(max(site.density.draws, 1) for site in sites if site.density.kind != "deterministic")
 
 
 def _drawn(blocks: Sequence[Block], name: str) -> Density | None:

@@ -17,7 +17,7 @@ from qvr_core.semantics.arithmetic.charts.parsing import check_sentences
 from qvr_core.semantics.arithmetic.read_cycles import check_cycles
 from qvr_core.semantics.arrows.objects import check_object_expr
 from qvr_core.semantics.arrows.own_arrows import own_arrows
-from qvr_core.semantics.arrows.uncounted import called_there, refuse_scores
+from qvr_core.semantics.arrows.uncounted import called_there, refuse_steps, refuse_taken
 from qvr_core.semantics.arrows.weight_sites import Use, has_weights, weight_sites
 from qvr_core.semantics.programs.chains.group_lags import group_lags
 from qvr_core.semantics.programs.chains.group_shifts import check_group_shifts
@@ -136,6 +136,7 @@ def _check_program(statement: Statement, scope: Scope, arguments: Mapping[str, A
     if options.lengths is not None and not any(placed.unit.broken for placed in units_of(statement)):
         lengths = check_lengths(options.lengths, typed.bindings, typed.whole, reached, scope)
     padded = None if lengths is None else lengths.datum
+    _check_data_inside(typed.blocks, typed.bindings, scope)
     if lengths is not None:
         _refuse_padded(typed.blocks, scope)
     guidance = None
@@ -394,12 +395,22 @@ def _reads(name: str, block: Block) -> bool:
     return name in block.reads and any(name in each.reads and name not in each.binds for each in block.results)
 
 
+def _check_data_inside(blocks: Sequence[Block], bindings: Mapping[str, Binding], scope: Scope) -> None:
+    """Report what two programs in arrows observe under one name, or one under a name that stands for something else."""
+    if scope.mistaken:
+        return
+    bound = {name: "a name of the program" for name, binding in bindings.items() if binding.kind != "data"}
+    for site in sites(chain.from_iterable(block.models for block in blocks), SampleModel, ObserveModel):
+        if isinstance(site.draw, ArrowDraw):
+            bound |= refuse_taken(site.draw.arrow, site.draw.origin, bound, scope)
+
+
 def _refuse_padded(blocks: Sequence[Block], scope: Scope) -> None:
-    """Report scores of arrows along sequences whose positions do not all count."""
+    """Report what is scored or observed along sequences whose positions do not all count."""
     for site in sites(chain.from_iterable(block.models for block in blocks), SampleModel, ObserveModel):
         if isinstance(site.draw, ArrowDraw) and has_seq(site.draw.arrow.domain.space):
             arrow = site.draw.arrow
-            refuse_scores(arrow, called_there(arrow), site.draw.origin, scope, "beside the program's `lengths`")
+            refuse_steps(arrow, called_there(arrow), site.draw.origin, scope, "beside the program's `lengths`")
 
 
 def _check_effects(declared: frozenset[str], span: Span, done: frozenset[str], scope: Scope) -> None:

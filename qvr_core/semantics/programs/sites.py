@@ -8,7 +8,7 @@ from qvr_core.semantics.arithmetic.indices import lags, running
 from qvr_core.semantics.arithmetic.mixture_draws import family_of
 from qvr_core.semantics.arrows.combinators import damaged
 from qvr_core.semantics.arrows.objects import check_object_expr
-from qvr_core.semantics.arrows.uncounted import refuse_scores
+from qvr_core.semantics.arrows.uncounted import refuse_steps
 from qvr_core.semantics.programs.arrow_draws import TypedArrow, check_arrow_draw
 from qvr_core.semantics.programs.ascriptions import ascribe, axes_of
 from qvr_core.semantics.programs.chains.along import along_of
@@ -124,7 +124,7 @@ def _from_arrow(
         # a misspelt family may have meant a plate or a value: nothing that follows is the user's mistake
         site = made_site(name, Ascription.NONE, space, model, model.arrow.density, options, False, origin)
         return TypedSite(site, ValueType(Unknown()), UNKNOWN, None)
-    _check_scores(kind, name.text, draw, model, options, ctx)
+    _check_steps_inside(kind, name.text, draw, model, options, ctx)
     if options.at is not None and (typed.plate is not None or not has_seq(model.arrow.domain.space)):
         _at_needs_sequence(draw, model, options.at, ctx)
     elif options.at is not None:
@@ -145,8 +145,10 @@ def _from_arrow(
     return TypedSite(site, kind_of, named, None)
 
 
-def _check_scores(kind: str, name: str, draw: Draw, model: ArrowDraw, options: StepOptions, ctx: StepContext) -> None:
-    """What a program in the arrow scores counts once for each draw of the fit, and for all of it."""
+def _check_steps_inside(
+    kind: str, name: str, draw: Draw, model: ArrowDraw, options: StepOptions, ctx: StepContext
+) -> None:
+    """What a program in the arrow scores and observes counts once for each draw of the fit, and for all of it."""
     option = next((one for one in ("mask", "weight", "at") if getattr(options, one) is not None), None)
     if kind == "predict":
         where, remedy = "in a `predict`, which is drawn after the fit", f"draw `{name}` with `sample`"
@@ -156,7 +158,7 @@ def _check_scores(kind: str, name: str, draw: Draw, model: ArrowDraw, options: S
         where, remedy = f"beside `{option}`", ""
     else:
         return
-    refuse_scores(model.arrow, draw.name.text, draw.name.span, ctx.scope, where, remedy)
+    refuse_steps(model.arrow, draw.name.text, draw.name.span, ctx.scope, where, remedy)
 
 
 def _at_needs_sequence(draw: Draw, model: ArrowDraw, at: Expr, ctx: StepContext) -> None:

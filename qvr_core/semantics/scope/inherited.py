@@ -99,7 +99,7 @@ def data_of(arrow: Arrow, scope: Scope) -> tuple[str, ...]:
     def of(part: Arrow, inner: list[tuple[str, ...]]) -> tuple[str, ...]:
         match part:
             case Instance(program=Program() as program):
-                return tuple(item.name for item in program.data)
+                return tuple(item.name for item in program.data if not item.inside)
             case Ref(name=name):
                 entry = scope.lookup(name)
                 return entry.data if isinstance(entry, ArrowEntry) else ()

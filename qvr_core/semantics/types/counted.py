@@ -8,7 +8,7 @@ name, and the value has a last axis for the places.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from qvr_core.semantics.types.model.arrows import (
@@ -33,7 +33,7 @@ from qvr_core.semantics.types.model.steps import (
     ObserveModel,
     SampleModel,
     ScoreModel,
-    StepModel,
+    Site,
 )
 from qvr_core.semantics.types.walk import all_steps, arrow_named
 from qvr_core.syntax.immutable import immutable
@@ -41,11 +41,13 @@ from qvr_core.syntax.immutable import immutable
 
 @immutable
 class Counted:
-    """A step that counts wherever its program stands: `word` is its keyword, `axes` those of the places."""
+    """A step that counts wherever its program stands: `word` is its keyword, `axes` those of the places.  `lost` says
+    why it would not: the program is no arrow then."""
 
     name: str
     word: str = "score"
     axes: tuple[str, ...] = ()
+    lost: str = ""
 
     @property
     def step(self) -> str:
@@ -63,27 +65,35 @@ def in_file(model: Model) -> Declared:
     def declared(name: str) -> tuple[Counted, ...]:
         found = arrow_named(model, name)
         if isinstance(found, Program):
-            return counted_by(found.steps, declared)
+            return counted_by(found, declared)
         return () if found is None else counted(found, declared)
 
     return declared
 
 
-def counted_by(steps: Iterable[StepModel], declared: Declared) -> tuple[Counted, ...]:
+def counted_by(program: Program, declared: Declared) -> tuple[Counted, ...]:
     """What the steps of a program count where it is used as an arrow."""
+    returned = {name for _, name in program.returns}
     found: list[Counted] = []
-    for step in steps:
+    for step in program.steps:
         if isinstance(step, ScoreModel):
             found.append(Counted(step.name))
-        elif isinstance(step, ObserveModel):
-            found.append(Counted(step.site.name, "observe"))
         elif isinstance(step, MarginalizeModel):
-            inner = (one for one in all_steps(step.body) if isinstance(one, ObserveModel | ScoreModel))
-            found.extend(Counted(step.site.name, "marginalize") for _ in (next(inner, None),) if _ is not None)
-        elif isinstance(step, SampleModel) and isinstance(step.site.draw, ArrowDraw):
-            inside = counted(step.site.draw.arrow, declared)
+            if any(isinstance(one, ObserveModel | ScoreModel) for one in all_steps(step.body)):
+                found.append(Counted(step.site.name, "marginalize", lost="marginalize"))
+        elif isinstance(step, SampleModel | ObserveModel):
+            if isinstance(step, ObserveModel):
+                found.append(Counted(step.site.name, "observe", lost=_lost(step.site, returned)))
+            inside = counted(step.site.draw.arrow, declared) if isinstance(step.site.draw, ArrowDraw) else ()
             found.extend(replace(one, name=f"{step.site.name}.{one.name}") for one in inside)
     return tuple(found)
+
+
+def _lost(site: Site, returned: Collection[str]) -> str:
+    """Why what a step observes would not count in an arrow."""
+    if site.name in returned:
+        return "returned"
+    return "data" if site.of_let or site.missing is not None or site.lengths is not None else ""
 
 
 def counted(arrow: Arrow, declared: Declared) -> tuple[Counted, ...]:
@@ -92,7 +102,7 @@ def counted(arrow: Arrow, declared: Declared) -> tuple[Counted, ...]:
         case Ref(name=name):
             return tuple(declared(name))
         case Instance():
-            return counted_by(program.steps, declared) if isinstance(program := arrow.program, Program) else ()
+            return counted_by(program, declared) if isinstance(program := arrow.program, Program) else ()
         case Lift(arrow=inner) | Freeze(base=inner) | TakeFactor(base=inner):
             return counted(inner, declared)
         case Scan(cell=inner) | Stack(body=inner) | Repeat(body=inner):

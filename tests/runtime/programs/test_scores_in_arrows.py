@@ -133,7 +133,11 @@ def test_each_score_is_a_site_of_the_whole(arrow: str) -> None:
     assert len(u) == draws
     value, scores = by_hand(x[:, 0], u)
     torch.testing.assert_close(run.sites["z"].value.reshape(value.shape), value, rtol=1e-12, atol=1e-12)
-    assert {name for name, site in run.sites.items() if site.kind == "score"} == set(scores) == set(model.terms)
+    assert (
+        {name for name, site in run.sites.items() if site.kind == "score"}
+        == set(scores)
+        == {n for n, word in model.terms.items() if word == "score"}
+    )
     for name, score in scores.items():
         site = run.sites[name]
         assert site.observed and site.value.reshape(score.shape).equal(site.value.squeeze(1))
@@ -291,8 +295,8 @@ def test_chains_find_the_posterior_that_the_score_leads_to() -> None:
 def test_names_are_those_that_the_checker_says() -> None:
     for arrow in ARROWS:
         model = loads(program(arrow)).morphism
-        found = counted_by(model.program.steps, in_file(model.file_model))
-        assert tuple(one.name for one in found if one.word == "score") == model.terms
+        found = counted_by(model.program, in_file(model.file_model))
+        assert tuple(one.name for one in found) == tuple(model.terms)
 
 
 ROWS = """
@@ -302,10 +306,11 @@ program step(z) : X -> X
     sample e <- Normal(0.8 * z, 0.5)
     score k = -0.7 * (e - 0.3 * z) ^ 2
     return e
+let twice = stack(step, 2)
 program m : Row -> Row
     data x : Row
     sample a <- Normal(0.0, 1.0)
-    sample w <- step(a)
+    sample w <- twice(a)
     observe y[i : Row] <- step(x[i] + w)
     return a
 export m
@@ -318,8 +323,9 @@ def test_a_part_of_the_rows_stands_for_what_is_scored_of_rows_alone() -> None:
     parts = [(half, {name: value[at::2] for name, value in data.items()}) for at in (0, 1)]
     assert adding_up((whole, data), parts) == {"y", "y.k"}
     values = {"a": torch.randn(1), "w": torch.randn(1, 1)}
+    known = substitute(values), replay({"w": {"e": torch.randn(1, 1)}})
     found = [
-        model.execute(None, condition(given), substitute(values), scale({"y": 2.0, "y.k": 2.0} if part else {}))
+        model.execute(None, condition(given), *known, scale({"y": 2.0, "y.k": 2.0} if part else {}))
         for part, (model, given) in enumerate([(whole, data), *parts])
     ]
     w, k = values["w"][0, 0], found[0].sites["y.k"]

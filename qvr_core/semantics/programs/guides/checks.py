@@ -7,7 +7,7 @@ from itertools import chain
 
 from qvr_core.operations.intervals import ANYTHING, INFINITE, Interval
 from qvr_core.semantics.arithmetic.broadcasting import Axis, axes
-from qvr_core.semantics.arrows.uncounted import called_there, refuse_scores
+from qvr_core.semantics.arrows.uncounted import called_there, refuse_steps
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.programs.data_agreement import runs_over, same_axes, sets_over
 from qvr_core.semantics.programs.guides.guided import item_of_sequence
@@ -134,7 +134,7 @@ def check_guide(
         if isinstance(site.draw, ArrowDraw):
             arrow = site.draw.arrow
             where, remedy = "in a guide, whose density is that of what it draws", "draw from an arrow without it"
-            refuse_scores(arrow, called_there(arrow), site.draw.origin, scope, where, remedy)
+            refuse_steps(arrow, called_there(arrow), site.draw.origin, scope, where, remedy)
         if site.auxiliary:
             _check_auxiliary(site, latents, model, scope)
         elif site.name in latents:

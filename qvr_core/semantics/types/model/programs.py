@@ -55,6 +55,8 @@ class DataName:
     """True where that is only known from what it stands beside: it may as well be one value for all."""
     lengths: str = ""
     """Of ragged data: the data name that says how many elements there are along the last set."""
+    inside: bool = False
+    """True of what a program in an arrow observes: an arrow that draws from that one is given it too."""
 
 
 @immutable_by_name
