@@ -133,11 +133,14 @@ class Head:
 
     def log_table(self, params: Params) -> Tensor:
         """Log-probabilities (…, n) of all values of a finite codomain, in the order of `layout.flat_index`."""
-        if self.family.log_table is not None:
+        if self.family.log_table is not None and not self.event_shape:
             return self.family.log_table(*params)
         index = arrays.arange(layout.total_elements(self.codomain), device=params[0].device)
         values = self._event(layout.from_flat_index(index, self.codomain))
-        spread = (p.unsqueeze(-2 if p.dim() > 1 else -1) for p in params)
+        ranks = [parameter.rank for parameter in self.family.facts.parameters]
+        spread = (
+            p.unsqueeze(-2 - rank if p.dim() > 1 + rank else -1 - rank) for p, rank in zip(params, ranks, strict=True)
+        )
         return self.family.log_prob(values, *spread).sum(-1)
 
 

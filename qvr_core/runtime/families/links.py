@@ -118,15 +118,17 @@ def by_constraint(head: HeadPlan, raw: Tensor) -> Params:
     """Of a declared family, each parameter by what it takes: numbers above a bound by softplus, between two by a
     sigmoid, a simplex by softmax, an ascending vector by sums of softplus.
 
-    A parameter of single draws is (…, d) for d of them, its vectors (…, d, k); of one vector (…) and (…, k).
+    A parameter of single draws is (…, d) for d of them, its vectors (…, d, k); of one vector, or of one element of a
+    set whose size the codomain says, (…) and (…, k).
     """
     made: list[Tensor] = []
     pieces = head.pieces(raw)
+    one = bool(head.family.event) or not head.event_shape
     for parameter in head.family.parameters:
         value = pieces[parameter.name]
-        if head.family.event and not parameter.rank:
+        if one and not parameter.rank:
             value = value.squeeze(-1)
-        elif parameter.rank and not head.family.event:
+        elif parameter.rank and not one:
             width = math.prod(head.event_shape)
             value = arrays.unflatten(value, -1, (width, value.shape[-1] // width))
         value = _legal(parameter.constraint, value)

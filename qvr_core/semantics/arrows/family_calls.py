@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from qvr_core.semantics.language.family import Family, Parameter, bounds_of, inside, must_lie
 from qvr_core.semantics.language.family_spelling import Foreign, foreign_family, likely_family
+from qvr_core.semantics.language.gates import GATED
+from qvr_core.semantics.language.mixtures import MIXTURE
 from qvr_core.semantics.language.spelling import closest
 from qvr_core.semantics.scope.families import family_named, is_damaged
 from qvr_core.semantics.scope.scope import Scope
-from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, UNKNOWN_FAMILY
+from qvr_core.semantics.types.codes import FAMILY_ARGUMENTS, FAMILY_MISMATCH, UNKNOWN_FAMILY
 from qvr_core.semantics.types.diagnostics import Edit, Fix
 from qvr_core.syntax.immutable import immutable
 from qvr_core.syntax.tree.arithmetic import ArithArg, Literal
@@ -46,6 +48,14 @@ def read_head(expr: ArrowExpr, scope: Scope) -> Head | None:
         return None
     family = family_named(name.text, scope)
     if family is None and is_damaged(name.text, scope):
+        return None
+    if family is None and name.text in (*GATED, MIXTURE):
+        what = "a mixture" if name.text == MIXTURE else "a family with a gate"
+        message = (
+            f"`{name.text}` stands behind `<-` only, and {what} is no head: give its arguments by arrows of their "
+        )
+        message += "own, and draw from it in a step"
+        scope.report(FAMILY_MISMATCH, message, name.span)
         return None
     if family is None:
         unknown_family(name, scope, bare=isinstance(expr, ArrowRef))

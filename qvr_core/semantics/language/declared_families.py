@@ -20,9 +20,11 @@ def facts_of(declared: DeclaredFamily) -> Family:
     vector = _size(space) is not None and not isinstance(space, Finite)
     length = _length(_size(space))
     no_head = _no_head(declared, length)
+    # of a set whose size is known each factor of a codomain has parameters of its own
+    drawn = None if isinstance(space, Finite) and isinstance(length, int) else length
     return Family(
         declared.name,
-        tuple(_parameter(one, length) for one in declared.parameters),
+        tuple(_parameter(one, drawn) for one in declared.parameters),
         _support(space, declared.numbers),
         "discrete" if isinstance(space, Finite) or declared.numbers else "value",
         "declared in this file",
@@ -38,8 +40,6 @@ def facts_of(declared: DeclaredFamily) -> Family:
 
 def _no_head(declared: DeclaredFamily, length: int | str | None) -> str:
     """Why no network gives the parameters of a family; '' where one does."""
-    if isinstance(declared.space.space, Finite):
-        return "a head with values of a finite set is Categorical"
     for one in declared.parameters:
         space, own = one.space, _length(_size(one.space))
         if one.numbers:
@@ -78,8 +78,9 @@ def _support(space: Space, numbers: str) -> Support:
     match space:
         case Real(low=low, high=high):
             return Support("count", 0.0) if numbers else Support("real", low, high)
-        case Finite(size=size):
-            return Support("finite") if isinstance(size, Linear) else Support("finite", 0.0, float(int(size) - 1))
+        case Finite(size=size, nominal=name):
+            of = None if numbers == "bool" else name
+            return Support("finite") if isinstance(size, Linear) else Support("finite", 0.0, float(int(size) - 1), of)
         case Constrained(kind=kind):
             return Support(kind)
         case _:

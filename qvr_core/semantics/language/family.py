@@ -51,11 +51,13 @@ class Parameter:
 @immutable
 class Support:
     """Where the draws live.  `kind` is 'real', 'count' (whole numbers), 'finite', 'Simplex', 'CholeskyFactor',
-    'Correlation' or 'Covariance'; the bounds are those of a support that no argument changes."""
+    'Correlation' or 'Covariance'; the bounds are those of a support that no argument changes, and `of` is the declared
+    set that a family of the file draws from."""
 
     kind: str
     low: float | None = None
     high: float | None = None
+    of: str | None = None
 
     @property
     def size(self) -> int | None:

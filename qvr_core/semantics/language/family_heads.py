@@ -63,6 +63,8 @@ def _finite_problem(family: Family, space: Finite) -> str | None:
     if own is not None and isinstance(space.size, int) and space.size != own:
         values = " or ".join(map(str, range(own)))
         return f"{family.name} draws {values}, but the codomain has {space.size} elements"
+    if family.support.of is not None and space.nominal is not None and family.support.of != space.nominal:
+        return f"{family.name} draws from `{family.support.of}`, but the codomain is `{space.nominal}`"
     if family.support.kind == "finite" or family.counts_to is not None:
         return None
     return f"{family.name} draws {support_words(family)}, but the codomain is a finite set"
@@ -111,7 +113,7 @@ def _raw(parameter: Parameter, family: Family, codomain: Space, options: Mapping
             return triangle(matrix_shape(codomain)[1])
         case option if option not in family.head_options:
             own = parameter.length if parameter.rank and isinstance(parameter.length, int) else 1
-            return own if family.event else own * event_width(codomain)
+            return own if family.event or family.support.categories else own * event_width(codomain)
         case option:
             return event_width(codomain) * _whole(options, family, option)
 

@@ -152,3 +152,60 @@ def test_a_family_of_the_library_is_a_head(tmp_path: Any) -> None:
     wanted = wanted + st.logistic.logpdf(0.3, 0.5, 2.0)
     given = {"y": y, "u": torch.full((5, 1), 0.3).double()}
     np.testing.assert_allclose(made.log_joint(X.double(), given).detach(), wanted, rtol=1e-9)
+
+
+FINITE = """family Coin(p : Real 1 [low=0.0, high=1.0]) : Bool
+    density(x) = log(where(x == 1, p, 1 - p))
+    draw = Bernoulli(p)
+family Pick(w : Simplex k, heat : Real 1 [low=0.0]) : FinSet k
+    density(x) = heat * log(w[x]) - log(sum(w ^ heat))
+    draw = Categorical(w ^ heat / sum(w ^ heat))
+family Word(w : Simplex 4, heat : Real 1 [low=0.0]) : Token
+    density(x) = heat * log(w[x]) - log(sum(w ^ heat))
+    draw = Categorical(w ^ heat / sum(w ^ heat))
+"""
+
+
+def finite(family: str, space: str) -> Any:
+    torch.manual_seed(3)
+    return loads(
+        f"object H : Real 3\nobject Token : {{a, b, c, d}}\n{FINITE}"
+        f"morphism net : H -> {space} [role=kernel, param_source=linear] ~ {family}\n"
+        f"program p(x) : H -> {space}\n    observe y <- net(x)\n    return y\nexport p\n"
+    ).morphism.double()
+
+
+def tempered(out: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Probabilities of raw numbers of which the last is the heat's."""
+    powers = softplus(out[:, -1:]) * sp.log_softmax(out[:, :-1], -1)
+    return sp.softmax(powers, -1)
+
+
+@pytest.mark.parametrize(
+    ("family", "space", "by_hand"),
+    [
+        ("Coin", "FinSet 2", lambda out: np.stack([1 - sp.expit(out[:, 0]), sp.expit(out[:, 0])], -1)),
+        ("Pick", "Token", tempered),
+        ("Word", "Token", tempered),
+        # joint: one table of all pairs
+        ("Pick", "FinSet 2 * FinSet 3", tempered),
+        # a table for each factor; the raw numbers of a parameter stand together
+        (
+            "Word",
+            "Token * Token",
+            lambda out: np.einsum(
+                "bi,bj->bij", tempered(out[:, [0, 1, 2, 3, 8]]), tempered(out[:, [4, 5, 6, 7, 9]])
+            ).reshape(len(out), -1),
+        ),
+    ],
+)
+def test_a_family_of_a_finite_set_is_a_head(family: str, space: str, by_hand: Any) -> None:
+    made = finite(family, space)
+    wanted = by_hand(raw(made))
+    np.testing.assert_allclose(made.logits(X.double()).exp().detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
+    run = made.execute(X[:1].repeat(20_000, 1).double(), seed(torch.Generator().manual_seed(1)))
+    drawn, counts = run.sites["y"].value, wanted.shape[1]
+    if isinstance(drawn, tuple):
+        drawn = drawn[0] * (counts // 2 if space.startswith("FinSet") else 4) + drawn[1]
+    shares = np.bincount(drawn.numpy(), minlength=counts) / 20_000
+    np.testing.assert_allclose(shares, wanted[0], atol=0.02)
