@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from qvr_core.export.reading import DataArray
+from qvr_core.export.data_arrays import DataArray
 from qvr_core.lowered.axes import space_dims
 
 

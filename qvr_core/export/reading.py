@@ -6,21 +6,25 @@ the typed model, where every axis already has its place; printers say it in thei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from qvr_core.analysis import Snapshot
 from qvr_core.export.comments import Comments, comments_of
+from qvr_core.export.data_arrays import DataArray, data_of
 from qvr_core.export.refusals import Refused
-from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims, space_dims
+from qvr_core.lowered.axes import entry_axes, event_dims, plate_dims
 from qvr_core.lowered.declared_families import family_of_file, is_of_numbers
 from qvr_core.lowered.factors import untruncated
 from qvr_core.lowered.gathers import gathered
 from qvr_core.lowered.hidden_rows import with_places
 from qvr_core.lowered.left_out import with_presence
+from qvr_core.lowered.truncated_normals import with_bounds
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES
 from qvr_core.semantics.language.gates import gated_name
+from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, family_words, truncated_name
 from qvr_core.semantics.programs.families.narrowed import has_places, own_ends
@@ -39,7 +43,6 @@ from qvr_core.semantics.types.model.expressions import (
     Window,
 )
 from qvr_core.semantics.types.model.families import FamilyDraw
-from qvr_core.semantics.types.model.file import Model
 from qvr_core.semantics.types.model.programs import Program
 from qvr_core.semantics.types.model.steps import (
     ArrowDraw,
@@ -53,33 +56,8 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real, Space
+from qvr_core.semantics.types.spaces import Constrained, Dim, Finite, Linear, Real
 from qvr_core.semantics.types.walk import all_steps, operands, sites, until_arrows, values, walk
-
-
-@dataclass(frozen=True)
-class DataArray:
-    """A data name: `kind` is 'index' (a code of `values`, from 0), 'bool', 'count' or 'real'."""
-
-    name: str
-    kind: str
-    sizes: tuple[Dim, ...]
-    axes: tuple[str, ...]
-    """What its axes run over, in words."""
-    values: Finite | None
-    origin: Origin
-    low: float | None = None
-    high: float | None = None
-    missing: bool = False
-    """Whether cells may be missing, which are parameters then."""
-    space: Space | None = None
-    """Of one cell."""
-    ends: str | int | None = None
-    """How long its sequences are, the data name that tells it or a number: cells beyond hold nothing."""
-
-    @property
-    def whole(self) -> bool:
-        return self.kind != "real"
 
 
 @dataclass(frozen=True)
@@ -122,10 +100,10 @@ class Reading:
 
 def read(snapshot: Snapshot, name: str) -> Reading:
     """The reading of a program.  Raises `Refused` for what no target can say."""
-    program = with_places(gathered(snapshot.model.programs[name]))
+    program = with_places(gathered(with_bounds(snapshot.model.programs[name])))
     _check(program)
     program = with_presence(program)
-    data = tuple(_data(program, snapshot.model))
+    data = tuple(data_of(program, snapshot.model))
     latents = frozenset(step.site.name for step in program.steps if isinstance(step, SampleModel))
     latents |= {site.name for site in filled(program)}
     predicted = frozenset(step.site.name for step in program.steps if isinstance(step, PredictModel))
@@ -189,9 +167,13 @@ def ends_of(site: Site) -> tuple[float | None, float | None]:
     low, high = (space.low, space.high) if isinstance(space, Real) else (None, None)
     if not isinstance(draw, FamilyDraw) or draw.declared:
         return low, high
-    whole, _ = untruncated(draw)
-    first, last = own_ends(FAMILIES[whole.family], dict(whole.args))
-    lows, highs = ([end for end in ends if end is not None] for ends in ((low, first), (high, last)))
+    whole, bounds = untruncated(draw)
+    first, last = own_ends(FAMILIES[whole.family], dict(whole.args)) if whole.family in FAMILIES else (None, None)
+    given = {key: one.value for key, one in bounds if isinstance(one, Constant) and math.isfinite(float(one.value))}
+    lowest, highest = (given.get(key) for key in ("truncate_lower", "truncate_upper"))
+    lows, highs = (
+        [float(end) for end in ends if end is not None] for ends in ((low, first, lowest), (high, last, highest))
+    )
     return max(lows, default=None), min(highs, default=None)
 
 
@@ -249,6 +231,14 @@ def _check(program: Program) -> None:
             program.origin,
             f"`{program.name}` is the guide of `{program.guidance.model}`: guides fit, and models are exported",
             f"export `{program.guidance.model}`",
+        )
+    if program.template:
+        parameters = ", ".join(one.name for one in program.template)
+        verb = "is" if len(program.template) == 1 else "are"
+        raise Refused(
+            program.origin,
+            f"`{program.name}` is a template: nothing says what its {parameters} {verb}",
+            f"export a program that calls it: `sample a <- {program.name}(…)`",
         )
     if program.uses_input:
         raise Refused(
@@ -341,6 +331,9 @@ def _not_of_file(site: Site) -> str | None:
         if not draw.declared:
             continue
         family = family_of_file(draw)
+        mixed = component_names(draw.family)
+        if mixed and not site.limits and all(is_of_numbers(one) for one in draw.declared if one.name in mixed):
+            continue
         if family is None:
             return "a family that the file declares, within another,"
         if site.limits:
@@ -348,64 +341,6 @@ def _not_of_file(site: Site) -> str | None:
         if not is_of_numbers(family):
             return "a family of vectors or of codes that the file declares"
     return None
-
-
-def _data(program: Program, model: Model) -> Iterator[DataArray]:
-    observed = {site.name: site for site in _observed(program)}
-    known: set[str] = set()
-    for item in program.data:
-        if item.name in model.objects and item.name not in observed and not item.declared:
-            continue
-        known.add(item.name)
-        site = observed.get(item.name)
-        space = item.type.space
-        if space is None or None in item.type.sizes:
-            raise Refused(
-                item.origin, f"nothing says what `{item.name}` runs over", f"declare it: `data {item.name} : Row`"
-            )
-        axes = tuple(name or "" for name in item.type.indexed)
-        sizes = tuple(size for size in item.type.sizes if size is not None)
-        missing = site is not None and site.missing is not None
-        kind = _kind(space, item.numbers, site)
-        values_of = space if isinstance(space, Finite) and kind == "index" else None
-        bounds = (space.low, space.high) if isinstance(space, Real) else (None, None)
-        ends = item.lengths or _ends(site)
-        dims = (*sizes, *space_dims(space))
-        yield DataArray(item.name, kind, dims, axes, values_of, item.origin, *bounds, missing, space, ends)
-    for site in observed.values():
-        if site.name in known or site.of_let:
-            continue
-        space = site.bound[0][1].space
-        sizes = (*plate_dims(site), *event_dims(site))
-        missing = site.missing is not None
-        kind = _kind(space, "", site)
-        values_of = space if isinstance(space, Finite) and kind == "index" else None
-        yield DataArray(site.name, kind, sizes, (), values_of, site.origin, None, None, missing, space, _ends(site))
-
-
-def _ends(site: Site | None) -> str | int | None:
-    match None if site is None else site.lengths:
-        case Data(name=name):
-            return name
-        case Constant(value=int(number)):
-            return number
-        case _:
-            return None
-
-
-def _kind(space: Space, numbers: str, site: Site | None) -> str:
-    if numbers in ("bool", "count"):
-        return numbers
-    family = facts_of_draw(site.draw) if site is not None and isinstance(site.draw, FamilyDraw) else None
-    if family is not None and family.discrete:
-        if family.support.kind == "count":
-            return "count"
-        return "bool" if family.name == "Bernoulli" else "index"
-    return "index" if isinstance(space, Finite) else "real"
-
-
-def _observed(program: Program) -> Iterator[Site]:
-    return (step.site for step in all_steps(program.steps) if isinstance(step, ObserveModel))
 
 
 def _open_sets(program: Program, data: Sequence[DataArray]) -> Iterator[str]:

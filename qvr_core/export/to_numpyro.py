@@ -187,8 +187,11 @@ def constraint(site: Site) -> str:
     """The support of a latent without a density of its own."""
     space = site.bound[0][1].space
     if isinstance(space, Constrained):
-        names = {"Simplex": "simplex", "Ordered": "ordered_vector", "CholeskyFactor": "corr_cholesky"}
-        return f"dist.constraints.{names.get(space.kind, 'corr_matrix')}"
+        names = {
+            "Simplex": "simplex", "Ordered": "ordered_vector", "CholeskyFactor": "corr_cholesky",
+            "Correlation": "corr_matrix", "Covariance": "positive_definite",
+        }  # fmt: skip
+        return f"dist.constraints.{names[space.kind]}"
     draw = site.draw
     if isinstance(draw, FamilyDraw) and draw.family in ("ICAR", SUM_TO_ZERO):
         return "dist.constraints.zero_sum(1)"

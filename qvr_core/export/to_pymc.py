@@ -9,9 +9,10 @@ from qvr_core.export.arrays.marginalized import Block
 from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
 from qvr_core.export.arrays.steps import Steps, orders
 from qvr_core.export.arrays.tables_pymc import PYMC
+from qvr_core.export.data_arrays import DataArray
 from qvr_core.export.exported import Exported
 from qvr_core.export.names import PYTHON_WORDS
-from qvr_core.export.reading import DataArray, Reading, ends_of, is_flat
+from qvr_core.export.reading import Reading, ends_of, is_flat
 from qvr_core.export.refusals import Refused
 from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO

@@ -51,6 +51,11 @@ def _limited(factor: Factor) -> Limited:
     support = facts_of_draw(factor.draw).support
     low = _bound(given.get("truncate_lower"), lambda end: support.low is not None and end <= support.low)
     high = _bound(given.get("truncate_upper"), lambda end: support.high is not None and end >= support.high)
+    # beyond its support a family has no tails
+    if support.low is not None and low is not None and not isinstance(low, Constant):
+        low = call("maximum", low, support.low)
+    if support.high is not None and high is not None and not isinstance(high, Constant):
+        high = call("minimum", high, support.high)
     cases: list[Case] = []
     if (flag := given.get("right_censored")) is not None:
         cases.append(Case(flag, _mass(factor, _below(factor, value), high)))

@@ -183,5 +183,8 @@ _TAILS: Mapping[str, Callable[[Expr, Given], Tails]] = {
     ),
 }
 
+BETWEEN_BOUNDS: Mapping[str, str] = {"TruncatedNormal": "Normal"}
+"""Families that are another one between the bounds `low` and `high`, and that other one."""
+
 WITH_TAILS = tuple(_TAILS)
 """The families whose tails are known here."""

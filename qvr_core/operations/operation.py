@@ -122,7 +122,8 @@ class Operation:
     targets: Targets = NOWHERE
 
     def template(self, target: str) -> str:
-        """The template of a target, '' where it has none: `{0}` is the first argument, `{axis}` an axis."""
+        """The template of a target, '' where it has none: `{0}` is the first argument, `{rest}` are the others, `{all}`
+        all of them; `{axis}` is an axis, `{options}` what is given by name."""
         text: str = getattr(self.targets, target)
         if not text or "{" in text:
             return text
@@ -142,6 +143,11 @@ def words(text: str, *, marked: str = "") -> frozenset[str]:
 def alike(name: str, **others: str) -> Targets:
     """Targets that call a function alike; what they call otherwise or have not ('') is said."""
     return Targets(**{"torch": f"torch.{name}", "numpyro": f"jnp.{name}", "pymc": f"pt.{name}", "stan": name, **others})
+
+
+def everywhere(template: str) -> Targets:
+    """The same text in all targets that are libraries of arrays."""
+    return Targets(torch=template, numpyro=template, pymc=template)
 
 
 def pointwise(

@@ -19,6 +19,8 @@ from qvr_core.runtime.programs.handlers import by_rows, condition
 from qvr_core.semantics.language.families import FAMILIES
 from tests.export.exports import POINTS
 from tests.export.rewritten import write_rewritten
+from tests.export.whole_values import CASES as WHOLE_VALUES
+from tests.export.whole_values import write_whole_values
 
 ARGUMENTS = {
     "loc": "0.3", "scale": "1.7", "df": "4.5", "concentration": "1.3", "rate": "0.8", "alpha": "2.2", "low": "-1.0",
@@ -28,6 +30,7 @@ ARGUMENTS = {
 CALLS = {
     "Categorical(probs)": "Categorical([0.2, 0.5, 0.3])",
     "Categorical(logits)": "Categorical(logits=[0.2, -0.5, 0.3])",
+    "MixtureNormal(locs, scales, weights)": "MixtureNormal([0.3, 0.7], [-1.0, 1.0], [1.0, 0.5])",
     "OrderedLogistic(cutpoints, predictor)": "OrderedLogistic(0.2, [-1.0, 0.4])",
 }
 ELSEWHERE = ("Flat", "LKJCholesky")
@@ -271,6 +274,7 @@ program declared : Row -> Row
     return m
 """
 CASES = (
+    *WHOLE_VALUES,
     "mixtures",
     "outcomes",
     "declared",
@@ -342,6 +346,7 @@ def write_cases_of_families(folder: Path, target: str, known: Mapping[str, str])
         outcomes = {"g": [1, 0, 1, 1], "late": [0.5, 1.0, 2.0, 1.0], "q": [0.2, -0.6, 1.4, 0.3], "k": [0, 2, 1, 4]}
         write_case(folder, "declared", target, DECLARED, {"y": numbers["y"], **outcomes}, own)
         write_rewritten(folder, target, write_case)
+        write_whole_values(folder, target, write_case)
         gated = {name: [0, 2, at, 1 + at] for at, name in enumerate(("n", "k", "l", "o", "p", "q", "r", "w"))}
         above = {"u": [1, 2, 1, 5], "v": [3, 1, 2, 1]}
         write_case(folder, "gates", target, GATES, {"x": [0.4, -0.6, 1.2, 0.9], **above, **gated}, {"m": 0.35})

@@ -16,8 +16,8 @@ import torch
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.export.data_arrays import DataArray
 from qvr_core.export.exported import Exported
-from qvr_core.export.reading import DataArray
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.spaces import Constrained, Real
 from qvr_core.syntax.tree.names import Span

@@ -89,12 +89,16 @@ REFUSED = [
      7, "`v`: the option `weight` of vectors whose entries are drawn one by one is not exported"),
     ("data y : Row\nsample mu <- Horseshoe(1.0)\nobserve y[i : Row] <- Normal(mu, 1.0)", "Horseshoe(1.0)", 6,
      "Horseshoe(scale) is not exported to"),
-    ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(mish(mu), 1.0)", "mish(mu)", 7,
-     "`mish` cannot be said in"),
+    ("data y : Row\nsample mu <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(celu(mu), 1.0)", "celu(mu)", 7,
+     "`celu` cannot be said in"),
     ("data y : Row\nsample mu <- HalfNormal(1.0)\nobserve y[i : Row] <- Gamma(mu, 1.0) [right_censored=y]", "y", 7,
      "censoring and truncation of Gamma are not exported"),
     ("data x : Row -> Bool\nsample a <- Beta(1.0, 1.0)\nmarginalize z : FinSet 2 <- Bernoulli(a)\n"
      "    observe x : Row <- Bernoulli(0.2 + 0.5 * z)", "z", 7, "this form of `marginalize` is not exported"),
+    ("data x : Row -> Real 2 3\nsample m <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(m * x[i, 0, 1], 1.0)",
+     "x", 5, "`x`: data whose elements are tables are not exported; let them run over sets"),
+    ("sample a : Row <- Normal(0.0, 1.0)\nsample k <- Uniform(0.0, 4.0)\nobserve y <- Normal(a[k], 1.0)", "k", 7,
+     "an index that is no whole number"),
     ("data x : Row -> Nat\nsample p <- Dirichlet([1.0, 1.0])\nmarginalize z[i : Row] : FinSet 2 <- Categorical(p)\n"
      "    observe x[i : Row] <- Poisson(1.0 + z[i]) [missing=drop]", "x", 8,
      "`x`: `[missing=drop]` of whole numbers is not exported"),
@@ -127,6 +131,19 @@ def test_a_weighed_count_is_a_latent_of_torch_alone() -> None:
     for target in ("numpyro", "pymc", "stan"):
         with pytest.raises(Refused, match="`k`"):
             text(body, target)
+
+
+def test_a_template_is_no_model_yet() -> None:
+    source = "program p(sd : Real) : One -> One\n    sample m <- Normal(0.0, sd)\n    return m\n"
+    with pytest.raises(Refused, match=r"`p` is a template: nothing says what its sd is; export a program that calls"):
+        export(analyse(source), "p", "torch")
+
+
+def test_data_without_a_set_are_told_to_stan_alone() -> None:
+    body = "sample m <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(m, scale)"
+    assert "scale: numbers, in the shape in which the program reads them" in text(body, "numpyro")
+    with pytest.raises(Refused, match=r"nothing says what `scale` runs over; declare it: `data scale : Row`"):
+        text(body, "stan")
 
 
 def test_a_program_that_reads_rows_is_refused_with_a_remedy() -> None:

@@ -10,8 +10,10 @@ from qvr_core.lowered.censoring_and_truncation import limited
 from qvr_core.lowered.declared_families import family_of_file, given
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.gates import gated, is_gated
+from qvr_core.lowered.mixtures import components
 from qvr_core.lowered.outcomes import imaged, unsaid
 from qvr_core.semantics.language.families import FAMILIES
+from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.types.model.expressions import Arrange, Constant, Expr
 from qvr_core.semantics.types.model.families import DeclaredFamily, FamilyDraw
 from qvr_core.semantics.types.model.steps import Site
@@ -28,7 +30,8 @@ class Densities:
 
     def distribution(self, draw: FamilyDraw, site: Site) -> str | None:
         """The distribution of one element; None where the target has only its log density."""
-        template = "" if is_gated(draw) or draw.declared else self._template(draw, site)
+        own = is_gated(draw) or draw.declared or component_names(draw.family)
+        template = "" if own else self._template(draw, site)
         if not template or "{value}" in template:
             return None
         return self.expressions.template(template, **self._arguments(draw, site))
@@ -37,6 +40,8 @@ class Densities:
         """The log density of each element of a value."""
         if is_gated(draw):
             return self._gated(draw, site, value)
+        if component_names(draw.family):
+            return self._mixed(draw, site, value)
         if (own := family_of_file(draw)) is not None:
             return self._of_file(own, draw, value)
         template = self._template(draw, site)
@@ -53,6 +58,18 @@ class Densities:
             for one in given(draw, family)
         ]
         return f"{self.families.called(family)}({', '.join([value, *texts])})"
+
+    def _mixed(self, draw: FamilyDraw, site: Site, value: str) -> str:
+        """That of a mixture of families."""
+        expressions = self.expressions
+        weights, parts = components(draw)
+        text = expressions.text(weights[1])
+        if weights[0] == "logits":
+            log_weights = expressions.template(self.dialect.functions["log_softmax"], text, axis="-1")
+        else:
+            log_weights = expressions.template("log_normalised({0})", text)
+        each = ", ".join(self.log_density(part, site, value) for part in parts)
+        return expressions.template("mixed({0}, {1})", log_weights, each)
 
     def _gated(self, draw: FamilyDraw, site: Site, value: str) -> str:
         """That of counts behind a gate."""
@@ -136,6 +153,10 @@ class Densities:
             raise Refused(draw.origin, f"`{site.name}`: {key} is not exported to {self.dialect.target}")
         return template
 
+    def _of_arrays(self, template: str) -> bool:
+        """Whether a template calls functions that take arrays alone."""
+        return f"{self.dialect.arrays}." in template or any(f"{name}(" in template for name in self.dialect.helpers)
+
     @staticmethod
     def _default(draw: FamilyDraw, name: str) -> float | None:
         family = FAMILIES[draw.family]
@@ -157,14 +178,17 @@ class Densities:
             elif name == "probs" and own == 1 and not _is_simplex(expr):
                 expressions.used.add("normalised")
                 text = f"normalised({text})"
-            elif is_constant(expr) and f"{self.dialect.arrays}." in self._template(draw, site):
+            elif is_constant(expr) and self._of_arrays(self._template(draw, site)):
                 text = self.dialect.number.format(text)
             found[name] = text
         for parameter in family.parameters:
             default = self._default(draw, parameter.name)
             if parameter.name not in found and default is not None:
                 found[parameter.name] = repr(default)
+                if self._of_arrays(self._template(draw, site)):
+                    found[parameter.name] = self.dialect.number.format(repr(default))
         found["size"] = expressions.size(event[-1]) if event else "1"
+        found["rows"] = expressions.size(event[0]) if event else "1"
         return found
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from qvr_core.export.arrays.dialect import ARITHMETIC, BASES, INFIX, REDUCTIONS, Dialect
 from qvr_core.export.arrays.equations import solution
+from qvr_core.export.arrays.products import letter, matrix_product
 from qvr_core.export.names import Names
-from qvr_core.export.reading import Reading, set_of, size_called
+from qvr_core.export.reading import Reading, draws_whole, set_of, size_called
 from qvr_core.export.refusals import Refused
+from qvr_core.lowered.axes import space_dims
+from qvr_core.semantics.arithmetic.broadcasting import axes as axes_of
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
 from qvr_core.semantics.types.model.arrows import LinearMap, Ref
 from qvr_core.semantics.types.model.expressions import (
@@ -30,8 +34,10 @@ from qvr_core.semantics.types.model.expressions import (
     Solve,
     Window,
 )
-from qvr_core.semantics.types.spaces import Dim
-from qvr_core.semantics.types.walk import until_arrows, walk
+from qvr_core.semantics.types.model.families import FamilyDraw
+from qvr_core.semantics.types.model.steps import LetModel, SampleModel
+from qvr_core.semantics.types.spaces import Dim, Space
+from qvr_core.semantics.types.walk import sites, until_arrows, walk
 
 Earlier = Callable[[str, int], str]
 """How a recursion reads an element of a name, so many back."""
@@ -46,8 +52,17 @@ class Expressions:
         self.names = names
         self.dialect = dialect
         self.sizes = {name: names.fresh(size_called(name)) for name in reading.open_sets}
+        drawn = sites(reading.program.steps, SampleModel)
+        self._real = {site.name for site in drawn if isinstance(site.draw, FamilyDraw) and not draws_whole(site)}
+        self.plain = {
+            step.names[0]
+            for step in reading.program.steps
+            if isinstance(step, LetModel) and step.indexed is None and isinstance(step.value, Constant)
+        }
         self.used: set[str] = set()
         """The helpers that templates have called."""
+        self._of_table: Mapping[str, str] = {}
+        """The indices of a table that is printed here."""
         self.along: str | None = None
         self.earlier: Earlier | None = None
         self.growing: Mapping[str, str] = {}
@@ -76,6 +91,8 @@ class Expressions:
                 if isinstance(value, str):
                     raise self.refused(expr, "a text")
                 return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
+            case Bound(name=name) if name in self._of_table:
+                return self._of_table[name]
             case Bound(name=name):
                 return self.growing.get(name, self.names[name]) if name in self.names else name
             case Data(name=name):
@@ -102,10 +119,25 @@ class Expressions:
                 return self._apply(expr)
             case FactorTable(cases=cases, body=None) if cases:
                 return self._listed([value for _, value in sorted(cases, key=lambda case: case[0])])
+            case FactorTable(indices=indices, body=body) if body is not None and not axes_of(body.type):
+                return self._table(indices, body)
             case Solve():
                 return solution(self, expr)
             case _:
                 raise self.refused(expr, "this expression")
+
+    def _table(self, indices: Sequence[tuple[str, Space]], body: Expr) -> str:
+        """A table of numbers: its body where each index runs along an axis of its own."""
+        outer, sizes = self._of_table, [self.size(getattr(space, "size", 0)) for _, space in indices]
+        places = {
+            name: self.arange(0, size) + (f"[{', '.join([':', *['None'] * behind])}]" if behind else "")
+            for (name, _), size, behind in zip(indices, sizes, reversed(range(len(indices))), strict=True)
+        }
+        self._of_table = {**outer, **places}
+        text = self.text(body)
+        self._of_table = outer
+        read = {node.name for node in walk(body, until_arrows) if isinstance(node, Bound)}
+        return " + ".join([f"({text}", *(f"0.0 * {place}" for name, place in places.items() if name not in read)]) + ")"
 
     def _listed(self, items: Sequence[Expr]) -> str:
         """An array of values: of numbers alone as it stands, else each of them an array first."""
@@ -131,7 +163,7 @@ class Expressions:
 
     def _use(self, text: str) -> None:
         """The helpers that a text calls, and those that they call, are part of the file."""
-        called = {name for name in self.dialect.helpers if f"{name}(" in text} - self.used
+        called = {name for name in self.dialect.helpers if re.search(rf"\b{name}\b", text)} - self.used
         self.used |= called
         for name in called:
             self._use(self.dialect.helpers[name])
@@ -163,18 +195,27 @@ class Expressions:
             return self.template(self.dialect.where, *arguments)
         template = self.dialect.functions.get(function)
         named = {key: self.text(value) for key, value in expr.keywords} if template and function in BASES else {}
-        if template is None or (expr.keywords and not named and function not in REDUCTIONS):
+        own = function in REDUCTIONS or (template is not None and ("{options}" in template or "{axis}" in template))
+        if template is None or (expr.keywords and not named and not own):
             raise self.refused(expr, f"`{expr.function}`")
-        if function in REDUCTIONS:
+        if "{axis}" in template:
             return self._reduction(expr, template, arguments)
-        arguments = [
-            self.dialect.number.format(argument) if is_constant(arg) else argument
-            for arg, argument in zip(expr.args, arguments, strict=True)
-        ]
+        if len(arguments) > _taken(template):
+            raise self.refused(expr, f"`{expr.function}` of {len(arguments)} arguments")
+        if function not in _OF_NUMBERS:
+            arguments = [
+                self.dialect.number.format(argument) if is_constant(arg) or self._is_plain(arg) else argument
+                for arg, argument in zip(expr.args, arguments, strict=True)
+            ]
         if named and len(arguments) > 1:
             knots = expr.args[1].items if isinstance(expr.args[1], ListOf) else ()
             arguments[1] = f"[{', '.join(map(self.text, knots))}]"
-        return self.template(template, *arguments, **named)
+        rest, options = ", ".join(arguments[1:]), "".join(f", {key}={self.text(one)}" for key, one in expr.keywords)
+        return self.template(template, *arguments, all=", ".join(arguments), rest=rest, options=options, **named)
+
+    def _is_plain(self, expr: Expr) -> bool:
+        """Whether a value is a let of a plain number, which is one in Python, too."""
+        return isinstance(expr, Bound) and expr.name in self.plain
 
     @staticmethod
     def number(expr: Expr, text: str) -> str:
@@ -213,6 +254,9 @@ class Expressions:
     # ------------------------------------------------------------ indices
 
     def _index(self, expr: Index) -> str:
+        for index in expr.indices:
+            if isinstance(index, Bound) and index.name in self._real:
+                raise self.refused(index, "an index that is no whole number")
         slices = self._slices(expr)
         base = self.text(expr.base)
         if slices is None:
@@ -223,7 +267,8 @@ class Expressions:
         """The indices as slices and numbers, where each runs through its own axis of the result."""
         found: list[str] = []
         following = sum(not isinstance(index, Constant) for index in expr.indices)
-        for index in expr.indices:
+        whole = _sizes(expr.base) or ()
+        for at, index in enumerate(expr.indices):
             if isinstance(index, Constant):
                 found.append(self.text(index))
                 continue
@@ -233,7 +278,9 @@ class Expressions:
                 index = index.base
             if not isinstance(index, IndexValue) or behind != following or index.name == self.along:
                 return None
-            found.append(f"{index.first}:" if index.first else ":")
+            # a smaller set reads the first elements of a larger one
+            end = "" if whole[at : at + 1] == (index.size,) else self.size(index.size)
+            found.append(f"{index.first or ''}:{end}")
         return found
 
     def _window(self, expr: Window) -> str:
@@ -242,15 +289,23 @@ class Expressions:
             return self._element(expr)
         base = self.text(expr.base)
         low = first - shift
-        if low == 0 and shift == 0:
+        sizes = _sizes(expr.base) or ()
+        own = sizes[expr.axis] if len(sizes) >= -expr.axis else None
+        part = own is not None and own != expr.size
+        if low == 0 and shift == 0 and not part:
             return base
         known = rank(expr.base)
+        if part and low >= 0:
+            end = self.size(expr.size)
+            end = str(int(end) - shift) if end.isdigit() else f"{end} - {shift}" if shift else end
+            inner = f"{low or ''}:{end}"
+            return f"{base}[{axis_slice(inner, expr.axis, known)}]"
         if low < 0:
             early = f"{base}[{axis_slice(f'{low + expr.again}:{expr.again}', expr.axis, known)}]"
             rest = f"{base}[{axis_slice(f':{-shift}', expr.axis, known)}]"
             return self.dialect.concatenate.format(early, rest, axis=expr.axis)
-        part = f"{low or ''}:{-shift if shift else ''}"
-        return f"{base}[{axis_slice(part, expr.axis, known)}]"
+        inner = f"{low or ''}:{-shift if shift else ''}"
+        return f"{base}[{axis_slice(inner, expr.axis, known)}]"
 
     def _element(self, expr: Window) -> str:
         """What the index of a recursion is on."""
@@ -286,10 +341,10 @@ class Expressions:
         factors = [self.number(factor, self.text(factor)) for factor in expr.factors]
         letters: dict[str, str] = {}
         for axis in (axis for axes in expr.axes for axis in axes):
-            letters.setdefault(axis, _letter(axis, set(letters.values())))
+            letters.setdefault(axis, letter(axis, set(letters.values())))
         matrices = [tuple(letters[axis] for axis in axes) for axes in expr.axes]
         result = tuple(letters[axis] for axis in expr.result)
-        product = _matrix_product(factors, matrices, result)
+        product = matrix_product(factors, matrices, result)
         if product is not None:
             return product
         rule = ",".join("".join(axes) for axes in matrices) + "->" + "".join(result)
@@ -310,6 +365,17 @@ class Expressions:
         return f"{made}[..., 0]" if getattr(arrow.codomain.space, "shape", ()) == (1,) else made
 
 
+_OF_NUMBERS = ("zeros", "ones", "eye", "arange", "linspace")
+"""Functions of plain numbers."""
+
+
+def _taken(template: str) -> float:
+    """How many arguments a template takes."""
+    if "{all}" in template or "{rest}" in template:
+        return math.inf
+    return 1 + max((int(found) for found in re.findall(r"{(\d)}", template)), default=-1)
+
+
 def rank(expr: Expr) -> int | None:
     """How many axes a value has, where its type says so."""
     kind = expr.type
@@ -325,6 +391,14 @@ def rank(expr: Expr) -> int | None:
             return len(kind.indexed)
         case _:
             return None
+
+
+def _sizes(expr: Expr) -> tuple[Dim | None, ...] | None:
+    """How long the axes of a value are, where its type says so."""
+    kind = expr.type
+    if kind.space is None or len(kind.sizes) != len(kind.indexed):
+        return None
+    return (*kind.sizes, *space_dims(kind.space))
 
 
 def _written_rank(expr: Expr) -> int | None:
@@ -355,33 +429,3 @@ def axis_slice(part: str, axis: int, known: int | None) -> str:
     if known is not None and known > -axis:
         return ", ".join([*[":"] * (known + axis), part, *behind])
     return ", ".join(["...", part, *behind])
-
-
-def _letter(axis: str, taken: set[str]) -> str:
-    """A letter for an axis: that of its index where there is one."""
-    wanted = axis.rpartition("#")[2].lower()
-    for letter in [*wanted, *"abcdefghijklmnopqrstuvwxyz"]:
-        if letter.isalpha() and letter.isascii() and letter not in taken:
-            return letter
-    raise ValueError("more axes than letters")
-
-
-def _matrix_product(factors: list[str], axes: list[tuple[str, ...]], result: tuple[str, ...]) -> str | None:
-    """Two factors as `a @ b`, where that is what they are."""
-    if len(factors) != 2:
-        return None
-    left, right = axes[0], axes[1]
-    first, second = factors[0], factors[1]
-    if len(left) == 1 and len(right) == 2:
-        left, right, first, second = right, left, second, first
-    if len(left) == 2 and right == left[1:] and result == left[:1]:
-        return f"({first} @ {second})"
-    if len(left) == len(right) == 2:
-        for a, b, x, y in ((left, right, first, second), (right, left, second, first)):
-            if a[1:] == b[:1] and result == (*a[:1], *b[1:]):
-                return f"({x} @ {y})"
-            if a[1:] == b[1:] and result == (*a[:1], *b[:1]):
-                return f"({x} @ {y}.T)"
-    if left == right and len(left) == 1 and not result:
-        return f"({first} @ {second})"
-    return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from qvr_core.export.arrays.expressions import Expressions
+from qvr_core.export.data_arrays import DataArray
 from qvr_core.export.names import Names
-from qvr_core.export.reading import DataArray, Reading, set_of, size_words
+from qvr_core.export.reading import Reading, set_of, size_words
 from qvr_core.semantics.types.spaces import Dim
 
 
@@ -40,6 +41,8 @@ def kind_of(item: DataArray, expressions: Expressions) -> str:
     words = {"bool": "0 or 1", "count": "counts", "real": "numbers"}.get(item.kind, "codes from 0")
     if item.values is not None and item.values.nominal:
         words = f"codes of {item.values.nominal} from 0"
+    if not item.told:
+        return f"{words}, in the shape in which the program reads them"
     if item.missing:
         words += ", NaN where missing"
     return f"{words}, {expressions.shape(item.sizes)}" if item.sizes else words

@@ -5,9 +5,11 @@ from __future__ import annotations
 from qvr_core.export.arrays import equations
 from qvr_core.export.arrays.bases import bases
 from qvr_core.export.arrays.dialect import TAILS, Dialect
+from qvr_core.export.arrays.family_densities import FAMILIES, densities
+from qvr_core.export.arrays.functions import functions
 from qvr_core.operations.table import templates
 
-_FAMILIES = {
+_FAMILIES = FAMILIES | {
     "Normal(loc, scale)": "dist.Normal({loc}, {scale})",
     "LogNormal(loc, scale)": "dist.LogNormal({loc}, {scale})",
     "HalfNormal(scale)": "dist.HalfNormal({scale})",
@@ -39,6 +41,26 @@ _FAMILIES = {
     "NegativeBinomial(logits, total)": "dist.NegativeBinomialLogits({total}, {logits})",
     "NegativeBinomial(dispersion, mean)": "dist.NegativeBinomial2({mean}, 1 / {dispersion})",
     "ZeroInflatedPoisson(gate, rate)": "dist.ZeroInflatedPoisson({gate}, {rate})",
+    "NegativeBinomial(mean, total)": "dist.NegativeBinomial2({mean}, {total})",
+    "ContinuousBernoulli(probs)": "continuous_bernoulli_log_prob({value}, jax.scipy.special.logit({probs}))",
+    "ZeroInflatedNegativeBinomial(gate, probs, total)": (
+        "dist.ZeroInflatedDistribution(dist.NegativeBinomialProbs({total}, {probs}), gate={gate})"
+    ),
+    "ZeroInflatedNegativeBinomial(gate, logits, total)": (
+        "dist.ZeroInflatedDistribution(dist.NegativeBinomialLogits({total}, {logits}), gate={gate})"
+    ),
+    "ZeroInflatedNegativeBinomial(gate, mean, total)": (
+        "dist.ZeroInflatedDistribution(dist.NegativeBinomial2({mean}, {total}), gate={gate})"
+    ),
+    "ZeroInflatedNegativeBinomial(dispersion, gate, mean)": (
+        "dist.ZeroInflatedDistribution(dist.NegativeBinomial2({mean}, 1 / {dispersion}), gate={gate})"
+    ),
+    "Multinomial(logits, total)": "dist.Multinomial({total}, logits={logits})",
+    "LowRankMultivariateNormal(cov_diag, cov_factor, loc)": (
+        "dist.LowRankMultivariateNormal({loc}, {cov_factor}, {cov_diag})"
+    ),
+    "Wishart(df, scale_tril)": "dist.Wishart({df}, scale_tril={scale_tril})",
+    "LKJCorrelation(concentration, dim)": "dist.LKJ({size}, {concentration})",
     "Categorical(probs)": "dist.Categorical({probs})",
     "Categorical(logits)": "dist.Categorical(logits={logits})",
     "Multinomial(probs, total)": "dist.Multinomial({total}, {probs})",
@@ -106,6 +128,14 @@ _HELPERS = {
     return vectors * jnp.sign((vectors * first).sum(-2, keepdims=True))
 ''',
     **equations.NUMPYRO,
+    **densities("jnp", array="asarray", lgamma="jax.scipy.special.gammaln", logsumexp="jax.nn.logsumexp",
+        diagonal="jnp.diagonal(x, axis1=-2, axis2=-1)", turned="jnp.swapaxes(z, -1, -2)"),
+    "solve_one": '''def solve_one(lower, b):
+    """What a lower triangular matrix multiplies to b."""
+    return jax.scipy.linalg.solve_triangular(lower, b, lower=True)
+''',
+    **functions("jnp", array="asarray", diagonal="jnp.diagonal(x, axis1=-2, axis2=-1)",
+        solved="jnp.vectorize(solve_one, signature='(n,n),(n,k)->(n,k)')(lower, b)"),
     **bases("jnp", where="jnp.where", pi="jnp.pi"),
 }  # fmt: skip
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from qvr_core.export.arrays import equations
 from qvr_core.export.arrays.bases import bases
 from qvr_core.export.arrays.dialect import TAILS, Dialect
+from qvr_core.export.arrays.family_densities import FAMILIES, densities
+from qvr_core.export.arrays.functions import functions
 from qvr_core.operations.table import templates
 
-_FAMILIES = {
+_FAMILIES = FAMILIES | {
     "Normal(loc, scale)": "pm.Normal.dist(mu={loc}, sigma={scale})",
     "LogNormal(loc, scale)": "pm.LogNormal.dist(mu={loc}, sigma={scale})",
     "HalfNormal(scale)": "pm.HalfNormal.dist(sigma={scale})",
@@ -37,6 +39,26 @@ _FAMILIES = {
     "NegativeBinomial(probs, total)": "pm.NegativeBinomial.dist(n={total}, p=1 - {probs})",
     "NegativeBinomial(logits, total)": "pm.NegativeBinomial.dist(n={total}, p=pt.sigmoid(-{logits}))",
     "NegativeBinomial(dispersion, mean)": "pm.NegativeBinomial.dist(mu={mean}, alpha=1 / {dispersion})",
+    "NegativeBinomial(mean, total)": "pm.NegativeBinomial.dist(mu={mean}, alpha={total})",
+    "Geometric(probs)": "{value} * pt.log1p(-{probs}) + pt.log({probs})",
+    "ContinuousBernoulli(probs)": "continuous_bernoulli_log_prob({value}, pm.math.logit({probs}))",
+    "ZeroInflatedPoisson(gate, rate)": "pm.ZeroInflatedPoisson.dist(psi=1 - {gate}, mu={rate})",
+    "ZeroInflatedNegativeBinomial(gate, probs, total)": (
+        "pm.ZeroInflatedNegativeBinomial.dist(psi=1 - {gate}, n={total}, p=1 - {probs})"
+    ),
+    "ZeroInflatedNegativeBinomial(gate, logits, total)": (
+        "pm.ZeroInflatedNegativeBinomial.dist(psi=1 - {gate}, n={total}, p=pt.sigmoid(-{logits}))"
+    ),
+    "ZeroInflatedNegativeBinomial(gate, mean, total)": (
+        "pm.ZeroInflatedNegativeBinomial.dist(psi=1 - {gate}, mu={mean}, alpha={total})"
+    ),
+    "ZeroInflatedNegativeBinomial(dispersion, gate, mean)": (
+        "pm.ZeroInflatedNegativeBinomial.dist(psi=1 - {gate}, mu={mean}, alpha=1 / {dispersion})"
+    ),
+    "Multinomial(logits, total)": "pm.Multinomial.dist(n={total}, p=pt.special.softmax({logits}, -1))",
+    "LowRankMultivariateNormal(cov_diag, cov_factor, loc)": (
+        "pm.MvNormal.dist(mu={loc}, cov={cov_factor} @ pt.swapaxes({cov_factor}, -1, -2) + diag_embed({cov_diag}))"
+    ),
     "Categorical(probs)": "pm.Categorical.dist(p={probs})",
     "Categorical(logits)": "pm.Categorical.dist(logit_p={logits})",
     "Multinomial(probs, total)": "pm.Multinomial.dist(n={total}, p={probs})",
@@ -85,6 +107,10 @@ _HELPERS = {
     return pt.inc_subtensor(pt.zeros((count, values))[places], terms)
 ''',
     **equations.PYMC,
+    **densities("pt", array="as_tensor", lgamma="pt.gammaln", logsumexp="pt.logsumexp",
+        diagonal="pt.diagonal(x, axis1=-2, axis2=-1)", turned="pt.swapaxes(z, -1, -2)"),
+    **functions("pt", array="as_tensor", diagonal="pt.diagonal(x, axis1=-2, axis2=-1)",
+        solved="pt.linalg.solve_triangular(lower, b, lower=True)"),
     **bases("pt", where="pt.switch", pi="3.141592653589793"),
 }  # fmt: skip
 

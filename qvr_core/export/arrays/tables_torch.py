@@ -5,9 +5,11 @@ from __future__ import annotations
 from qvr_core.export.arrays import equations
 from qvr_core.export.arrays.bases import bases
 from qvr_core.export.arrays.dialect import TAILS, Dialect
+from qvr_core.export.arrays.family_densities import FAMILIES, densities
+from qvr_core.export.arrays.functions import functions
 from qvr_core.operations.table import templates
 
-_FAMILIES = {
+_FAMILIES = FAMILIES | {
     "Normal(loc, scale)": "dist.Normal({loc}, {scale})",
     "LogNormal(loc, scale)": "dist.LogNormal({loc}, {scale})",
     "HalfNormal(scale)": "dist.HalfNormal({scale})",
@@ -39,6 +41,31 @@ _FAMILIES = {
     "NegativeBinomial(dispersion, mean)": (
         "dist.NegativeBinomial(1 / {dispersion}, logits=torch.log({mean} * {dispersion}))"
     ),
+    "NegativeBinomial(mean, total)": "dist.NegativeBinomial({total}, logits=torch.log({mean} / {total}))",
+    "ContinuousBernoulli(probs)": "continuous_bernoulli_log_prob({value}, torch.logit({probs}))",
+    "BetaBinomial(a, b, total)": "beta_binomial_log_prob({value}, {a}, {b}, {total})",
+    "Multinomial(probs, total)": "multinomial_log_prob({value}, {total}, {probs})",
+    "Multinomial(logits, total)": "multinomial_log_prob({value}, {total}, torch.softmax({logits}, -1))",
+    "ZeroInflatedPoisson(gate, rate)": "zero_inflated({value}, {gate}, dist.Poisson({rate}).log_prob({value}))",
+    "ZeroInflatedNegativeBinomial(gate, probs, total)": (
+        "zero_inflated({value}, {gate}, dist.NegativeBinomial({total}, {probs}).log_prob({value}))"
+    ),
+    "ZeroInflatedNegativeBinomial(gate, logits, total)": (
+        "zero_inflated({value}, {gate}, dist.NegativeBinomial({total}, logits={logits}).log_prob({value}))"
+    ),
+    "ZeroInflatedNegativeBinomial(gate, mean, total)": (
+        "zero_inflated({value}, {gate}, "
+        "dist.NegativeBinomial({total}, logits=torch.log({mean} / {total})).log_prob({value}))"
+    ),
+    "ZeroInflatedNegativeBinomial(dispersion, gate, mean)": (
+        "zero_inflated({value}, {gate}, "
+        "dist.NegativeBinomial(1 / {dispersion}, logits=torch.log({mean} * {dispersion})).log_prob({value}))"
+    ),
+    "LowRankMultivariateNormal(cov_diag, cov_factor, loc)": (
+        "dist.LowRankMultivariateNormal({loc}, {cov_factor}, {cov_diag})"
+    ),
+    "Wishart(df, scale_tril)": "dist.Wishart({df}, scale_tril={scale_tril})",
+    "LKJCorrelation(concentration, dim)": "lkj_correlation_log_prob({value}, {concentration}, {size})",
     "Categorical(probs)": "dist.Categorical(logits=torch.log({probs}))",
     "Categorical(logits)": "dist.Categorical(logits={logits})",
     "OrderedLogistic(cutpoints, predictor)": "ordered_logistic_log_prob({value}, {predictor}, {cutpoints})",
@@ -81,7 +108,7 @@ _HELPERS = {
     log_sigmoid = torch.nn.functional.logsigmoid
     log_p = log_sigmoid(low) + log_sigmoid(-high) + torch.log(-torch.expm1(high - low))
     shape = torch.broadcast_shapes(value.shape, log_p.shape[:-1])
-    at = value.expand(shape)[..., None]
+    at = value.expand(shape)[..., None].long()
     return log_p.expand(*shape, log_p.shape[-1]).gather(-1, at)[..., 0]
 ''',
     "log_between": '''def log_between(below_low, above_low, below_high, above_high):
@@ -117,6 +144,17 @@ _HELPERS = {
     return vectors * (vectors * first).sum(-2, keepdim=True).sign()
 ''',
     **equations.TORCH,
+    "lkj_correlation_log_prob": '''def lkj_correlation_log_prob(x, concentration, size):
+    """log p of a correlation matrix: det(x) ** (concentration - 1), normalised."""
+    tril = torch.linalg.cholesky(x)
+    powers = torch.arange(size - 1, -1, -1)
+    jacobian = (powers * torch.log(tril.diagonal(dim1=-2, dim2=-1))).sum(-1)
+    return dist.LKJCholesky(size, concentration).log_prob(tril) - jacobian
+''',
+    **densities("torch", array="as_tensor", lgamma="torch.lgamma", logsumexp="torch.logsumexp",
+        diagonal="x.diagonal(dim1=-2, dim2=-1)", turned="z.mT"),
+    **functions("torch", array="as_tensor", diagonal="x.diagonal(dim1=-2, dim2=-1)",
+        solved="torch.linalg.solve_triangular(lower, b, upper=False)"),
     **bases("torch", where="torch.where", pi="torch.pi"),
 }  # fmt: skip
 

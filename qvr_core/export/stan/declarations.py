@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qvr_core.export.reading import DataArray, ends_of
+from qvr_core.export.data_arrays import DataArray
+from qvr_core.export.reading import ends_of
 from qvr_core.export.stan.shapes import Shapes
 from qvr_core.semantics.types.model.steps import Site
 from qvr_core.semantics.types.spaces import Constrained

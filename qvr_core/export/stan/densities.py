@@ -8,15 +8,17 @@ from qvr_core.export.refusals import Refused, no_gate, no_outcome, no_tails
 from qvr_core.export.stan.elements import Elements, Places, number
 from qvr_core.export.stan.family_functions import FamilyFunctions
 from qvr_core.export.stan.places import ALL, BEFORE, EQUAL, PRODUCT, SUM, TERNARY, Text
-from qvr_core.export.stan.tables import FAMILIES
+from qvr_core.export.stan.tables import FAMILIES, HELPERS
 from qvr_core.lowered.axes import event_dims
 from qvr_core.lowered.censoring_and_truncation import limited
 from qvr_core.lowered.declared_families import family_of_file, given
 from qvr_core.lowered.factors import Factor
 from qvr_core.lowered.gates import gated, is_gated
+from qvr_core.lowered.mixtures import components
 from qvr_core.lowered.outcomes import imaged, unsaid
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.families import FAMILIES as LANGUAGE
+from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.types.model.expressions import Arrange, Bound, Data, Expr, Window
 from qvr_core.semantics.types.model.families import FamilyDraw
 from qvr_core.semantics.types.model.steps import Site
@@ -35,6 +37,8 @@ class Densities:
         hidden values are summed out (`summed`), a probability of 0 stays finite."""
         if is_gated(draw):
             return self._gated(draw, site, value, at)
+        if component_names(draw.family):
+            return self._mixed(draw, site, value, at)
         if (own := family_of_file(draw)) is not None:
             texts = ", ".join(self.elements.text(one, at) for one in given(draw, own))
             return Text(f"{self.families.called(own)}({value} | {texts})")
@@ -47,7 +51,21 @@ class Densities:
             chance = Text(f"{value} == 1 ? {p} : 1 - ({p})", TERNARY)
             return Text(self.elements.helped("log_clamped", chance.text))
         text = template.format(value=value, **arguments)
+        elements = self.elements
+        elements.used |= {name for name in HELPERS if f"{name}(" in template}
+        elements.used |= {"log_clamped"} if "normal_mixture_lpdf" in elements.used else set()
         return Text(f"{text} + {more}", SUM) if more else Text(text)
+
+    def _mixed(self, draw: FamilyDraw, site: Site, value: str, at: Places) -> Text:
+        """That of a mixture of families."""
+        elements = self.elements
+        (key, expr), parts = components(draw)
+        row = elements.row(expr, (*at, ALL), str(len(parts)))
+        weights = f"log_softmax({row})" if key == "logits" else elements.helped("log_normalised", row)
+        each = [
+            f"{weights}[{number}] + {self.of(part, site, value, at).at(SUM)}" for number, part in enumerate(parts, 1)
+        ]
+        return Text(f"log_sum_exp({{{', '.join(each)}}})")
 
     def _gated(self, draw: FamilyDraw, site: Site, value: str, at: Places) -> Text:
         """That of counts behind a gate."""
@@ -102,13 +120,14 @@ class Densities:
 
     def along(self, draw: FamilyDraw, site: Site, name: str, at: Places, count: str) -> str | None:
         """The log density of all elements in one call, where each argument is a vector or one number."""
-        if is_gated(draw) or draw.declared:
+        if is_gated(draw) or draw.declared or component_names(draw.family):
             return None
         _, template, more = self._entry(draw, site)
         family = LANGUAGE[draw.family]
-        if not ("_lpdf(" in template or "_lpmf(" in template) or family.event or draw.family in (
-            "Categorical", "OrderedLogistic"
-        ):  # fmt: skip
+        name_of = re.match(r"(\w+_lp[dm]f)\(", template)
+        if name_of is None or name_of[1] in HELPERS or family.event:
+            return None
+        if draw.family in ("Categorical", "OrderedLogistic"):
             return None
         with self.elements.apart() as lines:
             arguments = self._arguments(draw, site, at)

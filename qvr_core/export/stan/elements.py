@@ -214,6 +214,8 @@ class Elements:
 
     def _builtin(self, expr: Builtin, at: Places) -> Text:
         function, args = canonical(expr.function), expr.args
+        if (other := self.shapes.spelled(expr)) is not None:
+            return self.of(other, at)
         if function in REDUCED:
             return self._reduced(expr, function, at)
         if function in ALONG:
@@ -230,6 +232,18 @@ class Elements:
             raise self.shapes.refused(expr, "a whole row of this")
         if function in INFIX and len(args) == 2:
             return self._infix(expr, function, at)
+        if function == "eye":
+            return Text(f"{at[0]} == {at[1]} ? 1.0 : 0.0", TERNARY)
+        if function in ("diag", "diag_embed") and len(self.shapes.of(args[0])) == 1:
+            return Text(f"{at[0]} == {at[1]} ? {self.of(args[0], at[:1]).at(OR)} : 0.0", TERNARY)
+        if function == "outer" and len(at) == 2:
+            left, right = self.of(args[0], at[:1]), self.of(args[1], at[1:])
+            return Text(f"{left.at(PRODUCT)} * {right.at(PRODUCT + 1)}", PRODUCT)
+        if function == "clamp" and len(args) == 3:
+            whole = all(map(self.shapes.is_whole, args))
+            low, high = ("max", "min") if whole else ("fmax", "fmin")
+            x, least, most = (self.of(arg, at).text for arg in args)
+            return Text(f"{high}({low}({x}, {least}), {most})")
         if function == "neg":
             return Text(f"-{self.of(args[0], at).at(UNARY)}", UNARY)
         if function == "logical_not":

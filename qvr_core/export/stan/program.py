@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from qvr_core.export.arrays.module import about, changed
+from qvr_core.export.data_arrays import untold
 from qvr_core.export.exported import Exported
 from qvr_core.export.reading import Reading, size_words
 from qvr_core.export.stan.declarations import data_line
@@ -18,6 +19,8 @@ _BREAK = re.compile(r", (?![^\[]*\])| [-+*/?:|] ")
 
 def stan_program(reading: Reading) -> Exported:
     """The program."""
+    if (item := next((one for one in reading.data if not one.told), None)) is not None:
+        raise untold(item)
     steps = Steps(reading)
     steps.run()
     lines = [f"// {line}".rstrip() for line in (*about(reading, "stan"), *_notes(reading, steps))]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from qvr_core.export.names import Names
 from qvr_core.export.reading import Reading, set_of, size_called
 from qvr_core.export.refusals import Refused
+from qvr_core.export.stan.spelled import PRODUCTS, spelled
 from qvr_core.export.stan.tables import BASES, REDUCED
 from qvr_core.semantics.language.builtins import COMPARISONS, canonical
 from qvr_core.semantics.types.model.arrows import LinearMap, Ref
@@ -130,6 +131,14 @@ class Shapes:
 
     def _builtin(self, expr: Builtin) -> Sizes:
         function = canonical(expr.function)
+        if (other := self.spelled(expr)) is not None:
+            return self.of(other)
+        if function == "eye":
+            return (self.stated(expr.args[0]), self.stated(expr.args[-1]))
+        if function == "outer":
+            return tuple(self.of(arg)[-1] for arg in expr.args)
+        if function in ("diag", "diag_embed") and len(sizes := self.of(expr.args[0])) == 1:
+            return (*sizes, *sizes)
         if function in ("zeros", "ones"):
             return tuple(self.stated(arg) for arg in expr.args)
         if function in REDUCED:
@@ -142,6 +151,12 @@ class Shapes:
             axes = () if function == "hsgp_frequencies" else self.of(expr.args[0])
             return (*axes, columns(expr))
         return broadcast([self.of(arg) for arg in expr.args])
+
+    def spelled(self, expr: Builtin) -> Expr | None:
+        """A function of whole values as the nodes that say its elements; None of any other."""
+        if canonical(expr.function) not in (*PRODUCTS, "transpose", "concat"):
+            return None
+        return spelled(expr, [len(self.of(arg)) for arg in expr.args])
 
     def stated(self, expr: Expr) -> str:
         """A size that an expression states: a number or a set."""
@@ -205,7 +220,7 @@ class Shapes:
                     return all(self.is_whole(arg) for arg in args[1:])
                 if name == "mul" and not any(map(self.is_truth, args)):
                     return False
-                return name in ("add", "sub", "mul", "neg") and all(self.is_whole(arg) for arg in args)
+                return name in ("add", "sub", "mul", "neg", "clamp") and all(self.is_whole(arg) for arg in args)
             case _:
                 return False
 

@@ -60,6 +60,38 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "NegativeBinomial(probs, total)": ("neg_binomial_lpmf({value} | {total}, (1 - ({probs})) / ({probs}))", ""),
     "NegativeBinomial(logits, total)": ("neg_binomial_lpmf({value} | {total}, exp(-({logits})))", ""),
     "Geometric(probs)": ("{value} * log1m({probs}) + log({probs})", ""),
+    "NegativeBinomial(mean, total)": ("neg_binomial_2_lpmf({value} | {mean}, {total})", ""),
+    "Kumaraswamy(a, b)": ("log({a}) + log({b}) + ({a} - 1) * log({value}) + ({b} - 1) * log1m({value} ^ ({a}))", ""),
+    "LogitNormal(loc, scale)": ("logit_normal_lpdf({value} | {loc}, {scale})", ""),
+    "ContinuousBernoulli(probs)": ("continuous_bernoulli_lpdf({value} | logit({probs}))", ""),
+    "ContinuousBernoulli(logits)": ("continuous_bernoulli_lpdf({value} | {logits})", ""),
+    "ZeroInflatedPoisson(gate, rate)": ("zero_inflated({value}, {gate}, poisson_lpmf({value} | {rate}))", ""),
+    "ZeroInflatedNegativeBinomial(gate, probs, total)": (
+        "zero_inflated({value}, {gate}, neg_binomial_lpmf({value} | {total}, (1 - ({probs})) / ({probs})))",
+        "",
+    ),
+    "ZeroInflatedNegativeBinomial(gate, logits, total)": (
+        "zero_inflated({value}, {gate}, neg_binomial_lpmf({value} | {total}, exp(-({logits}))))",
+        "",
+    ),
+    "ZeroInflatedNegativeBinomial(gate, mean, total)": (
+        "zero_inflated({value}, {gate}, neg_binomial_2_lpmf({value} | {mean}, {total}))",
+        "",
+    ),
+    "ZeroInflatedNegativeBinomial(dispersion, gate, mean)": (
+        "zero_inflated({value}, {gate}, neg_binomial_2_lpmf({value} | {mean}, inv({dispersion})))",
+        "",
+    ),
+    "MixtureNormal(locs, scales, weights)": ("normal_mixture_lpdf({value} | {weights}, {locs}, {scales})", ""),
+    "Multinomial(probs, total)": ("multinomial_lpmf({value} | {probs})", ""),
+    "LogisticNormal(loc, scale)": ("logistic_normal_lpdf({value} | {loc}, {scale})", ""),
+    "GaussianRandomWalk(drift, scale, start)": ("random_walk_lpdf({value} | {scale}, {drift}, {start})", ""),
+    "Wishart(df, scale_tril)": ("wishart_lpdf({value} | {df}, multiply_lower_tri_self_transpose({scale_tril}))", ""),
+    "InverseWishart(df, scale_tril)": (
+        "inv_wishart_lpdf({value} | {df}, multiply_lower_tri_self_transpose({scale_tril}))",
+        "",
+    ),
+    "LKJCorrelation(concentration, dim)": ("lkj_corr_lpdf({value} | {concentration})", ""),
     "Categorical(probs)": ("categorical_lpmf({value} | {probs})", ""),
     "Categorical(logits)": ("categorical_logit_lpmf({value} | {logits})", ""),
     "OrderedLogistic(cutpoints, predictor)": ("ordered_logistic_lpmf({value} | {predictor}, {cutpoints})", ""),
@@ -78,6 +110,46 @@ FAMILIES: dict[str, tuple[str, str]] = {
 """Log densities of one element, by family and arguments, and what is added to each."""
 
 HELPERS = {
+    "logit_normal_lpdf": """  // log p of a probability whose log odds are Normal
+  real logit_normal_lpdf(real x, real loc, real scale) {
+    return normal_lpdf(logit(x) | loc, scale) - log(x) - log1m(x);
+  }
+""",
+    "zero_inflated": """  // log p of a count that is 0 with the probability gate, else of the log probability log_p
+  real zero_inflated(int x, real gate, real log_p) {
+    return x == 0 ? log_sum_exp(log(gate), log1m(gate) + log_p) : log1m(gate) + log_p;
+  }
+""",
+    "continuous_bernoulli_lpdf": """  // x log p + (1 - x) log(1 - p), normalised over 0 to 1
+  real continuous_bernoulli_lpdf(real x, real logits) {
+    real size = abs(logits);
+    if (size < 0.01) {
+      return logits * x - 0.5 * logits - square(logits) / 24;
+    }
+    return logits * x - fmax(logits, 0) - log1m_exp(-size) + log(size);
+  }
+""",
+    "normal_mixture_lpdf": """  // log p of a mixture of Normals
+  real normal_mixture_lpdf(real x, vector weights, vector locs, vector scales) {
+    vector[size(locs)] found;
+    for (k in 1:size(locs)) {
+      found[k] = log_clamped(weights[k] / sum(weights)) + normal_lpdf(x | locs[k], scales[k]);
+    }
+    return log_sum_exp(found);
+  }
+""",
+    "logistic_normal_lpdf": """  // log p of probabilities whose log ratios to the last one are Normal
+  real logistic_normal_lpdf(vector x, vector loc, vector scale) {
+    int n = size(x);
+    return normal_lpdf(log(x[1 : n - 1]) - log(x[n]) | loc, scale) - sum(log(x));
+  }
+""",
+    "random_walk_lpdf": """  // log p of a walk from a start by Normal steps
+  real random_walk_lpdf(vector x, real scale, real drift, real start) {
+    int n = size(x);
+    return normal_lpdf(x[1] | start, scale) + normal_lpdf(x[2 : n] - x[1 : n - 1] | drift, scale);
+  }
+""",
     "log_between": """  // log P(low < T <= high) of the logarithms of P(T <= x) and P(T > x), by the smaller ones
   real log_between(real below_low, real above_low, real below_high, real above_high) {
     return above_low < below_high ? log_diff_exp(above_low, above_high) : log_diff_exp(below_high, below_low);
@@ -174,7 +246,8 @@ _WORDS = """
 """
 _CALLED = """
     size log sum rep_vector rep_array append_row is_nan dot_product dot_self to_vector cholesky_decompose inverse inv
-    fmax log_diff_exp log1m_exp positive_infinity negative_infinity not_a_number log_softmax inv_logit log_sum_exp
+    fmax abs square exp logit log1m normal_lpdf log_diff_exp log1m_exp positive_infinity negative_infinity not_a_number
+    log_softmax inv_logit log_sum_exp
 """
 _DENSITIES = [name for template, _ in FAMILIES.values() for name in re.findall(r"(\w+)\(", template)]
 
