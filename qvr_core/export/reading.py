@@ -27,7 +27,7 @@ from qvr_core.semantics.language.gates import gated_name
 from qvr_core.semantics.language.mixtures import component_names
 from qvr_core.semantics.language.outcomes import computed_name
 from qvr_core.semantics.language.truncated import FLAT, HIGHEST, LOWEST, family_words, truncated_name
-from qvr_core.semantics.programs.families.narrowed import has_places, own_ends
+from qvr_core.semantics.programs.families.narrowed import own_ends
 from qvr_core.semantics.types.chain_starts import draws_of, values_of
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.hidden_counts import counted, is_counts
@@ -285,8 +285,6 @@ def _check_site(site: Site, *, predicted: bool, latent: bool) -> None:
         more = next((words for words, there in beside.items() if there), None)
         if more is not None:
             raise no(f"{what} {more}")
-    if has_places(site.draw, space):
-        raise no("an ordered vector by place")
     for option in ("via", "at"):
         if getattr(site, option) is not None:
             raise no(f"the option `{option}`", "write the index instead: `y[i : Row] <- Normal(mu[group[i]], s)`")

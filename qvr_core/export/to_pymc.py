@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from qvr_core.export.arrays.expressions import is_constant
 from qvr_core.export.arrays.marginalized import Block
 from qvr_core.export.arrays.module import about, changed, data_lines, docstring, helpers, labels
-from qvr_core.export.arrays.steps import Steps, orders
+from qvr_core.export.arrays.steps import Steps, more_of, orders
 from qvr_core.export.arrays.tables_pymc import PYMC
 from qvr_core.export.data_arrays import DataArray
 from qvr_core.export.exported import Exported
@@ -133,7 +133,8 @@ class PymcSteps(Steps):
         start = f", initval=np.linspace(-1.0, 1.0, {size})"
         kind = ", transform=pm.distributions.transforms.ordered"
         self.write(f"{name} = {self._named(site.name, made, f', shape={self.expressions.shape(dims)}{kind}{start}')}")
-        self.add(f"{name}_orders", f"pt.as_tensor({orders(size)})")
+        if more_of(site):
+            self.add(f"{name}_orders", f"pt.as_tensor({orders(size)})")
 
     def free(self, site: Site, name: str, shape: str) -> None:
         label = site.name if name == self.names[site.name] else name

@@ -30,6 +30,7 @@ ARGUMENTS = {
 CALLS = {
     "Categorical(probs)": "Categorical([0.2, 0.5, 0.3])",
     "Categorical(logits)": "Categorical(logits=[0.2, -0.5, 0.3])",
+    "DiscreteUniform(high, low)": "DiscreteUniform(-1, 5)",
     "MixtureNormal(locs, scales, weights)": "MixtureNormal([0.3, 0.7], [-1.0, 1.0], [1.0, 0.5])",
     "OrderedLogistic(cutpoints, predictor)": "OrderedLogistic(0.2, [-1.0, 0.4])",
 }

@@ -175,5 +175,3 @@ def test_flat_is_exported_on_its_space_and_draws_between_bounds_where_tails_are_
         text("sample s <- Beta(1.0, 1.0)\npredict y[i : Row] <- Hurdle(s, Poisson(1.0))", target)
     with pytest.raises(Refused, match=r"truncated by `: Ordered 2 \[low=0.0\]` in order is not exported"):
         text("sample s : Ordered 2 [low=0.0] <- Normal(0.0, 1.0)\nobserve y[i : Row] <- Normal(s[0], 1.0)", target)
-    with pytest.raises(Refused, match="an ordered vector by place is not exported"):
-        text("sample s : Ordered 2 <- Normal([1.0, 2.0], 1.0)\nobserve y[i : Row] <- Normal(s[0], 1.0)", target)

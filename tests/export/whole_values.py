@@ -21,6 +21,7 @@ program vectors : Row -> Row
     sample p : Simplex 3 <- LogisticNormal([0.0, 0.3], [1.0, 0.5])
     sample w : Time <- GaussianRandomWalk(s, drift=0.1, start=m)
     sample r[k : Kind] <- Dirichlet([1.0, 1.0, 1.0])
+    sample o : Ordered 2 <- Normal([m, 1.0], s)
     sample b <- TruncatedNormal(m, s, low=-1.0, high=2.5)
     observe n : Real 3 <- Multinomial(9, p)
     observe y[i : Row] <- MixtureNormal(p, w, [0.5, 1.0, 2.0])
@@ -111,7 +112,7 @@ def _vectors(*, matrices: bool) -> tuple[str, dict[str, Any], dict[str, Any]]:
     text = VECTORS
     data = {"x": NUMBERS, "g": [0, 2, 1, 2], "n": [2, 4, 3], "y": NUMBERS, "z": [1.2, -0.4, 0.3, 2.0]}
     data["c"] = [0, 2, 1, 5]
-    drawn = {"m": 0.35, "s": 0.8, "p": [0.2, 0.5, 0.3], "w": [0.4, -0.6, 1.3], "b": 0.7}
+    drawn = {"m": 0.35, "s": 0.8, "p": [0.2, 0.5, 0.3], "w": [0.4, -0.6, 1.3], "b": 0.7, "o": [0.2, 0.9]}
     drawn["r"] = [[0.3, 0.5, 0.2], [0.4, 0.4, 0.2], [0.8, 0.1, 0.1]]
     if matrices:
         text = f"object Pair : FinSet 2\n{text}".replace("    data g", "    data l : Pair * Pair\n    data g")

@@ -57,6 +57,11 @@ _TEXTS = {
     z = (x[..., None] - locs) / scales
     return LOGSUMEXP(log_weights - 0.5 * z**2 - LIBRARY.log(scales) - 0.9189385332046727, -1)
 ''',
+    "discrete_uniform_log_prob": '''def discrete_uniform_log_prob(x, low, high):
+    """log p of a whole number from low to high."""
+    inside = (x >= low) & (x <= high)
+    return LIBRARY.where(inside, -LIBRARY.log(high - low + 1.0), float("-inf"))
+''',
     "mixed": '''def mixed(log_weights, *log_p):
     """log p of a mixture of families, of the log probabilities in each."""
     found = log_weights[..., 0] + log_p[0]

@@ -19,6 +19,7 @@ from qvr_core.lowered.axes import event_dims, plate_dims
 from qvr_core.lowered.factors import Factor, drawn, existing, factors_of, resting
 from qvr_core.lowered.left_out import presence
 from qvr_core.semantics.language.declared_families import facts_of_draw
+from qvr_core.semantics.programs.families.narrowed import has_places
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Data, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -35,7 +36,7 @@ from qvr_core.semantics.types.model.steps import (
     Site,
     StepModel,
 )
-from qvr_core.semantics.types.spaces import Constrained, Dim
+from qvr_core.semantics.types.spaces import Constrained, Dim, Space
 from qvr_core.semantics.types.walk import sites
 
 
@@ -256,7 +257,7 @@ class Steps(ABC):
         if len(dims) != 1 or not isinstance(dims[0], int):
             raise Refused(site.origin, f"`{site.name}`: ordered vectors over a plate are not exported")
         self.free(site, name, self.expressions.shape(dims))
-        self.add(f"{name}_density", f"{self.densities.total(draw, site, name)} + {orders(dims[0])}")
+        self.add(f"{name}_density", f"{self.densities.total(draw, site, name)}{more_of(site)}")
 
     def _density(self, factors: Sequence[Factor]) -> str:
         """The log density of a site's elements, each as far as it counts."""
@@ -294,9 +295,20 @@ class Steps(ABC):
         self.add(f"{self.names[block.name]}_density", self.densities.summed(summed))
 
 
+def more_of(site: Site) -> str:
+    """log k!, what an ordered vector's density has more than the product; nothing by place, which is not normalised."""
+    space = site.bound[0][1].space
+    return "" if has_places(_family(site), space) else f" + {orders(_width(space))}"
+
+
 def orders(size: int) -> str:
-    """log k!, what an ordered vector's density has more than the product."""
+    """log k!."""
     return f"{math.lgamma(size + 1):.16g}"
+
+
+def _width(space: Space | None) -> int:
+    assert isinstance(space, Constrained) and isinstance(space.size, int)
+    return space.size
 
 
 def _family(site: Site) -> FamilyDraw:

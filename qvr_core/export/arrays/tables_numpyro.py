@@ -41,6 +41,7 @@ _FAMILIES = FAMILIES | {
     "NegativeBinomial(logits, total)": "dist.NegativeBinomialLogits({total}, {logits})",
     "NegativeBinomial(dispersion, mean)": "dist.NegativeBinomial2({mean}, 1 / {dispersion})",
     "ZeroInflatedPoisson(gate, rate)": "dist.ZeroInflatedPoisson({gate}, {rate})",
+    "DiscreteUniform(high, low)": "dist.DiscreteUniform({low}, {high})",
     "NegativeBinomial(mean, total)": "dist.NegativeBinomial2({mean}, {total})",
     "ContinuousBernoulli(probs)": "continuous_bernoulli_log_prob({value}, jax.scipy.special.logit({probs}))",
     "ZeroInflatedNegativeBinomial(gate, probs, total)": (

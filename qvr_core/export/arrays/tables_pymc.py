@@ -39,6 +39,7 @@ _FAMILIES = FAMILIES | {
     "NegativeBinomial(probs, total)": "pm.NegativeBinomial.dist(n={total}, p=1 - {probs})",
     "NegativeBinomial(logits, total)": "pm.NegativeBinomial.dist(n={total}, p=pt.sigmoid(-{logits}))",
     "NegativeBinomial(dispersion, mean)": "pm.NegativeBinomial.dist(mu={mean}, alpha=1 / {dispersion})",
+    "DiscreteUniform(high, low)": "pm.DiscreteUniform.dist(lower={low}, upper={high})",
     "NegativeBinomial(mean, total)": "pm.NegativeBinomial.dist(mu={mean}, alpha={total})",
     "Geometric(probs)": "{value} * pt.log1p(-{probs}) + pt.log({probs})",
     "ContinuousBernoulli(probs)": "continuous_bernoulli_log_prob({value}, pm.math.logit({probs}))",

@@ -41,6 +41,7 @@ _FAMILIES = FAMILIES | {
     "NegativeBinomial(dispersion, mean)": (
         "dist.NegativeBinomial(1 / {dispersion}, logits=torch.log({mean} * {dispersion}))"
     ),
+    "DiscreteUniform(high, low)": "discrete_uniform_log_prob({value}, {low}, {high})",
     "NegativeBinomial(mean, total)": "dist.NegativeBinomial({total}, logits=torch.log({mean} / {total}))",
     "ContinuousBernoulli(probs)": "continuous_bernoulli_log_prob({value}, torch.logit({probs}))",
     "BetaBinomial(a, b, total)": "beta_binomial_log_prob({value}, {a}, {b}, {total})",

@@ -20,6 +20,7 @@ from qvr_core.lowered.factors import Factor, drawn, factors_of, resting
 from qvr_core.semantics.language.builtins import canonical
 from qvr_core.semantics.language.declared_families import facts_of_draw
 from qvr_core.semantics.language.sum_to_zero import SUM_TO_ZERO
+from qvr_core.semantics.programs.families.narrowed import has_places
 from qvr_core.semantics.types.diagnostics import Origin
 from qvr_core.semantics.types.model.expressions import Bound, Builtin, Expr
 from qvr_core.semantics.types.model.families import FamilyDraw
@@ -223,7 +224,7 @@ class Steps:
         if isinstance(space, Constrained) and space.kind == "Ordered":
             if plates or not event[0].isdigit():
                 raise Refused(site.origin, f"`{own}`: ordered vectors over a plate are not exported")
-            more = f" + lgamma({int(event[0]) + 1})"
+            more = "" if has_places(draw, space) else f" + lgamma({int(event[0]) + 1})"
         self.model += self._density(site, name, more)
 
     def _contrasts(self, name: str, plates: Sequence[str], size: str) -> None:

@@ -60,6 +60,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "NegativeBinomial(probs, total)": ("neg_binomial_lpmf({value} | {total}, (1 - ({probs})) / ({probs}))", ""),
     "NegativeBinomial(logits, total)": ("neg_binomial_lpmf({value} | {total}, exp(-({logits})))", ""),
     "Geometric(probs)": ("{value} * log1m({probs}) + log({probs})", ""),
+    "DiscreteUniform(high, low)": ("discrete_range_lpmf({value} | {low}, {high})", ""),
     "NegativeBinomial(mean, total)": ("neg_binomial_2_lpmf({value} | {mean}, {total})", ""),
     "Kumaraswamy(a, b)": ("log({a}) + log({b}) + ({a} - 1) * log({value}) + ({b} - 1) * log1m({value} ^ ({a}))", ""),
     "LogitNormal(loc, scale)": ("logit_normal_lpdf({value} | {loc}, {scale})", ""),
