@@ -48,8 +48,8 @@ def _sample(items: list[pytest.Item]) -> None:
     """
     cases = defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        elsewhere = any(item.get_closest_marker(name) for name in ("statistical", "long", "slow"))
-        if item.get_closest_marker("sampled") is not None and not elsewhere:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "sampled" in marks and marks.isdisjoint(("statistical", "long", "slow")):
             cases[item.nodeid.partition("[")[0]].append(item)
     for every in cases.values():
         [share] = cast(pytest.Mark, every[0].get_closest_marker("sampled")).args

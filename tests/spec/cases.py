@@ -104,14 +104,15 @@ def analysed(text: str, file: str, files: tuple[tuple[str, str], ...]) -> Snapsh
     return analyse(text, None, file, Workspace(BesideLibrary(dict(files))))
 
 
-def read_cases(path: Path) -> Iterator[Case]:
+@cache
+def read_cases(path: Path) -> tuple[Case, ...]:
     """The blocks of a Markdown file, in order."""
     found = list(_blocks(path))
     files: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for case in found:
         if any(flag.startswith("file=") for flag in case.flags):
             files[case.heading].append((case.file, case.source))
-    yield from (replace(case, files=tuple(files[case.heading])) for case in found)
+    return tuple(replace(case, files=tuple(files[case.heading])) for case in found)
 
 
 def _blocks(path: Path) -> Iterator[Case]:

@@ -17,6 +17,7 @@ from qvr_core.inference.mcmc import MCMCResult, joined
 from qvr_core.inference.mcmc.warnings import energy_warnings, mixing_warnings
 from qvr_core.runs.evaluation.fit_checks import Source, fit_checks
 from qvr_core.runs.record.config import RunConfig
+from qvr_core.runtime.programs.labelled.axes import Axis
 from tests.inference import posteriors
 
 
@@ -104,6 +105,16 @@ def test_of_many_numbers_evenly_spread_ones_are_looked_at_under_their_own_names(
     absent[:, :, 1:3] = torch.nan
     (warning,) = mixing_warnings({"x": absent})
     assert "`x[4]`" in warning and "more are like it" not in warning
+
+
+def test_two_chains_disagree_and_elements_have_the_names_of_their_axis() -> None:
+    torch.manual_seed(0)
+    apart = torch.randn(2, 400, 3)
+    apart[1, :, 2] += 3.0
+    (warning,) = mixing_warnings({"x": apart}, axes={"x": (Axis("Floor", ("cellar", "ground", "first")),)})
+    assert warning.startswith("the chains have not mixed: R-hat of `x[first]` is ")
+    assert warning.endswith(f", of 800 draws; {UNTRUSTED} yet: take more warm-up and more draws")
+    assert mixing_warnings({}) == []
 
 
 def test_divergences_of_all_chains_are_one_line() -> None:
