@@ -101,6 +101,11 @@ vscode-extension/node_modules/.package-lock.json: vscode-extension/package-lock.
 
 # QVR_E2E=skip goes on without the editors; without it, an editor that cannot be had is a failure.
 e2e: setup vsix ## drive a real VS Code and a real Neovim (fetches them into .cache/)
+	$(MAKE) walks
+
+# What is built stands already: `.ci/run` builds it beside the types, which leave a core idle.
+.PHONY: walks
+walks: setup
 	$(PY) -m tests.e2e.fetch
 	$(PY) -m pytest -m e2e tests/e2e -n 2 --dist load -p cacheprovider # which of them failed is known afterwards
 
