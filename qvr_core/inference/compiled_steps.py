@@ -192,11 +192,13 @@ class CompiledSteps:
         self.potential = potential
         return self
 
-    def with_particles(self, count: int) -> CompiledSteps:
-        """The same bound with so many draws and its whole gradient, on the same parameters."""
+    def by_elbo(self, particles: int) -> CompiledSteps:
+        """The ELBO with so many draws and its whole gradient, on the same parameters."""
         objective = copy.copy(self.fitted.objective)
         assert isinstance(objective, ELBO | RenyiBound)
-        objective.num_particles = count
+        if isinstance(objective, RenyiBound):
+            objective = ELBO(reduction=objective.reduction, handlers=objective.handlers)
+        objective.num_particles = particles
         return CompiledSteps(
             replace(self.fitted, objective=objective), self.density, self.potential, memory=self.memory
         )

@@ -46,6 +46,13 @@ def pareto_k(log_weights: Array) -> float:
     return float(smoothed(log_weights[:, None]).k[0])
 
 
+def effective(log_weights: Array) -> float:
+    """As how many equally likely draws those with these importance weights count, (draws,): 1 / Σ w², the weights
+    normalised and their tail smoothed (Kong 1992); 0 where none is finite."""
+    with np.errstate(all="ignore"):
+        return float(np.nan_to_num(1.0 / np.exp(2.0 * smoothed(log_weights[:, None]).log_weights).sum()))
+
+
 def leave_one_out(log_likelihood: Array, efficiency: float = 1.0) -> tuple[Array, Array, Array]:
     """Of the log likelihood (draws, elements) of observations: expected log predictive density without each, Pareto k,
     effective number of parameters."""

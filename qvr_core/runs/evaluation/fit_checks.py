@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from qvr_core.analysis import Snapshot
 from qvr_core.inference.diagnostics.by_site import MixingBySite, joined
 from qvr_core.inference.diagnostics.labels import order_advice
-from qvr_core.inference.diagnostics.pareto import pareto_k
-from qvr_core.inference.diagnostics.thresholds import good_k
+from qvr_core.inference.diagnostics.pareto import effective, pareto_k
+from qvr_core.inference.diagnostics.thresholds import EFFECTIVE_PER_CHAIN, good_k
 from qvr_core.inference.diagnostics.verdicts import Verdict, energy_of, few_for_pareto, mixing_of, pareto_of
 from qvr_core.inference.labelled_datasets import Dataset, Tree, arrays_of
 from qvr_core.inference.mcmc.centred_sites import advice, hard_site
@@ -111,7 +111,8 @@ def fit_checks(
         found = list(_guide(tree, config))
     scored = sum(int(np.prod(v.shape[2:])) for v in tree["log_likelihood"].data_vars.values()) if _has(tree) else 0
     if scored and not (hurry and scored > MOST_SCORED):
-        found += _pareto(tree, config, source, refitted)
+        sound = config.algorithm == "nuts" or all(one.passed for one in found)
+        found += _pareto(tree, config, source, refitted, sound)
     return tuple(map(source.placed, found))
 
 
@@ -226,11 +227,18 @@ def _guide(tree: Tree, config: RunConfig) -> Iterator[Check]:
     remedy = f"the posterior is wider than the guide, or of another shape: take more steps{other}, or sample by NUTS"
     text = f"Pareto k of its importance weights is {k:.2f} (below {limit:.2f} is good)"
     settings = {"guide": wider} if wider else {"steps": 3 * config.steps}
-    yield _check("guide", k <= limit, text, k, remedy, None, settings)
+    # k looks at the largest weights alone: of a guide that lies almost wholly beside the posterior they may look well
+    count = effective(weights)
+    few = count < EFFECTIVE_PER_CHAIN <= len(weights)
+    if few:
+        text += f", and they count as {count:.0f} of {len(weights):,} draws (at least {EFFECTIVE_PER_CHAIN} are wanted)"
+    if few and k <= limit:
+        remedy = f"much of the guide lies where the posterior has nothing: take more steps{other}, or sample by NUTS"
+    yield _check("guide", k <= limit and not few, text, k, remedy, None, settings)
 
 
-def _pareto(tree: Tree, config: RunConfig, source: Source, refitted: Callable[[Loo], Loo]) -> list[Check]:
-    """Whether leave-one-out cross-validation can be trusted."""
+def _pareto(tree: Tree, config: RunConfig, source: Source, refitted: Callable[[Loo], Loo], sound: bool) -> list[Check]:
+    """Whether leave-one-out cross-validation can be trusted; not where the guide is not `sound`."""
     found = loo_of(tree)
     if found is None or not len(found.k):
         return []
@@ -240,15 +248,17 @@ def _pareto(tree: Tree, config: RunConfig, source: Source, refitted: Callable[[L
         one = replace(one, text=f"{one.text}; {len(found.exact):,} refitted without them")
     if one.passed:
         return [_check_of(one, None)]
+    if not sound:
+        return [_check_of(one, "the guide is not right, so this says nothing of the program: mend the fit first")]
     if few_for_pareto(found.k, found.draws):
         samples = math.ceil(found.enough / tree["posterior"].sizes.get("chain", 1) / 10) * 10
         settings = {"samples": samples} if config.algorithm == "nuts" else {}
         remedy = f"{found.draws:,} draws are too few to tell: take {found.enough:,} or more"
         return [_check_of(one, f"{remedy} (samples = {samples})" if settings else remedy, settings)]
     why = _of_rows(tree, found, source)
-    sound = "the draws stand" if config.algorithm == "nuts" else "where the guide is right the draws stand"
+    stand = "the draws stand" if config.algorithm == "nuts" else "where the guide is right the draws stand"
     remedy = (
-        f"{sound}, but each moves the posterior so much that its leave-one-out figure is rough: {why}; "
+        f"{stand}, but each moves the posterior so much that its leave-one-out figure is rough: {why}; "
         f"compare programs by their differences with care{_exact(config, source)}"
     )
     return [_check_of(one, remedy)]

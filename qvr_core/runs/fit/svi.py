@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections import deque
@@ -20,7 +19,7 @@ from qvr_core.data.sentence_pairs import SentencePairs
 from qvr_core.inference.compiled_steps import Choice, CompiledSteps
 from qvr_core.inference.guides.base import CoordinateGuide, Guide
 from qvr_core.inference.nonfinite import first_non_finite
-from qvr_core.inference.objectives import ELBO
+from qvr_core.inference.objectives import ELBO, RenyiBound
 from qvr_core.runs.evaluation import checkpoint as checkpoints
 from qvr_core.runs.evaluation.accuracy import accuracies
 from qvr_core.runs.evaluation.checkpoint import Checkpoint
@@ -64,6 +63,7 @@ RECENT = 50
 """Steps whose mean loss stands for where a fit is: never more than a tenth of those that it has made."""
 FEWEST = 50
 """Steps below which nobody expects a fit to have converged."""
+_FROM_AFAR = "; from far away the ELBO finds its way sooner (objective = elbo)"
 
 
 def recent(losses: Sequence[float]) -> float | None:
@@ -338,34 +338,32 @@ class SviFit:
         bad = ended_badly(self.losses, self.config)
         if bad is not None or not self.prepared.needs.statistical or not self.team.leads or self.config.steps < FEWEST:
             return bad
-        if isinstance(self.objective, inference.RenyiBound):
-            return None
-        left = not_converged(self.guide, self._gradients_after(self.objective))
+        by_elbo = not isinstance(self.objective, RenyiBound)
+        left = not_converged(self.guide, self._gradients_after(), by_elbo=by_elbo)
         if left is None:
             return None
         falling = "" if self.schedule != "constant" else ' that falls (schedule = "cosine")'
         return Complaint(
             f"the fit has not come to rest: {left}",
             f"take more steps (steps = {5 * self.config.steps}), or another learning_rate "
-            f"(it is {self.learning_rate:g}){falling}",
+            f"(it is {self.learning_rate:g}){falling}{'' if by_elbo else _FROM_AFAR}",
             {"steps": 5 * self.config.steps},
         )
 
-    def _gradients_after(self, objective: ELBO) -> Callable[[int], None]:
-        """Leaves the gradient of a step that the fit does not make any more in the guide's parameters, one of several
-        steps with many draws each."""
+    def _gradients_after(self) -> Callable[[int], None]:
+        """Leaves the gradient of −ELBO at a step that the fit does not make any more in the guide's parameters, one of
+        several steps with many draws each."""
         if self.fast.steps is not None:
             noise = StepNoise(self.config.seed, after=self.step)
 
             def compiled(number: int) -> None:
                 steps = self._compiled(self.step + number)
                 assert steps is not None
-                many = steps.with_particles(PARTICLES)
+                many = steps.by_elbo(PARTICLES)
                 many.differentiate(noise.of(number, len(many.noise)))
 
             return compiled
-        many = copy.copy(objective)
-        many.num_particles = PARTICLES
+        many = ELBO(PARTICLES, self.objective.reduction, handlers=self.objective.handlers)
 
         def differentiate(number: int) -> None:
             rows = self.team.share(self.order.rows_of(self.step + number))

@@ -28,8 +28,9 @@ def test_run_fits_what_is_typed_and_posterior_shows_it(session: Session, ask: As
     said = ask(":run --samples 80")
     assert "d.csv: 8 rows" in said and "theta[7]" in said and "finished 140 steps" in said, said
     assert "HalfNormal(5.0)" in RunStore(data).open("last").job().text
-    shown = ask(":posterior mu,tau")
-    assert "mu" in shown and "tau" in shown and "theta" not in shown
+    for names in ("mu,tau", "mu tau"):
+        shown = ask(f":posterior {names}")
+        assert "mu" in shown and "tau" in shown and "theta" not in shown
     assert "has no `nu`" in ask(":posterior nu")
 
 

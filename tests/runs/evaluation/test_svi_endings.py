@@ -181,6 +181,37 @@ async def test_a_statistical_program_comes_to_rest_by_default_and_says_nothing(
         assert row.sd == pytest.approx(sd, rel=0.2)
 
 
+LINE = """\
+object Row : FinSet 20
+program line : Row -> Row
+    sample a <- Normal(0.0, 5.0)
+    sample b <- Normal(0.0, 5.0)
+    observe y : Row <- Normal(a + b * x, 1.0)
+    return b
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"guide": "normal", "objective": "iwae", "steps": 200}, "is still about"),
+        # narrow, on a slope: all weights are alike, and nothing is in the tail that Pareto k looks at
+        ({"guide": "spline", "objective": "iwae", "steps": 120, "learning_rate": 0.01}, "still too small"),
+        pytest.param({"guide": "iaf", "steps": 60, "learning_rate": 1e-3}, "is still about", marks=pytest.mark.slow),
+    ],
+)
+async def test_a_guide_beside_the_posterior_is_told_whatever_it_was_fitted_by(
+    tmp_path: Path, config: dict[str, object], told: str
+) -> None:
+    rows = [(5.0 + 0.1 * at, 1.0 + 2.0 * (5.0 + 0.1 * at)) for at in range(20)]
+    (tmp_path / "y.csv").write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in rows)]) + "\n")
+    asked = RunConfig.model_validate({"data": "csv:y.csv", "threads": 1, "particles": 8, **config})
+    job = RunStore(tmp_path).create(path="m.qvr", text=LINE, program=None, config=asked, base=str(tmp_path))
+    warnings, last = await watched(job)
+    assert told in warnings[0] and ("objective = elbo" in warnings[0]) is ("objective" in config)
+    assert [one.name for one in last.checks if not one.passed][-1:] == ["loss"]
+
+
 @pytest.mark.parametrize("algorithm", ["svi", "nuts"])
 async def test_a_fit_that_cannot_begin_points_at_the_operand(tmp_path: Path, algorithm: str) -> None:
     text = CONJUGATE.replace("Normal(mu, 1.5)", "Normal(mu + log(y - 100.0), 1.5)").replace("y - 100", "a - 100")
