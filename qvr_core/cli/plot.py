@@ -95,6 +95,7 @@ def _draw(
     run_id: str, kind: Kind, target: Path, names: str | None, by: str | None, stats: str | None,
     *, prior: bool, pit: bool, dark: bool,
 ) -> None:  # fmt: skip
+    from qvr_core.cli.output.chosen_rows import patterns_of
     from qvr_core.cli.runs import drawn_from
     from qvr_core.cli.summary import rows_of
     from qvr_core.runs.pictures.look import write
@@ -107,7 +108,7 @@ def _draw(
     try:
         job = run.job()
         stored = Stored.of(run, chosen)
-        asked = [one.strip() for one in (names or "").split(",") if one.strip()]
+        asked = patterns_of(names or "")
         if kind is Kind.loo and not pit:
             figure = _accuracy(stored, run)
         else:
@@ -118,7 +119,7 @@ def _draw(
     except FileNotFoundError as problem:
         if problem.filename is not None and Path(problem.filename) == target:
             stop(f"{target} cannot be written: {problem.strerror}", 1)
-        stop(f"run {run.run_id} is {run.status()} and stored no draws to draw: qvr run nuts FILE", 1)
+        stop(f"run {run.run_id} is {run.status()} and stored no draws for a picture: qvr run nuts FILE", 1)
     except NoPicture as problem:
         stop(str(problem), 1)
     except DamagedFile as problem:

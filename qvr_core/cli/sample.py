@@ -277,6 +277,8 @@ def _table(drawn: Drawn) -> None:
     if numbers:
         console().print(table)
     many = _terms(drawn)
+    if not numbers and not drawn.terms:
+        say("nothing to show: the program draws nothing, and keeps no `let`", err=True)
     if large or many:
         say(f"-o FILE.csv writes every {'number' if large else 'row'}")
 

@@ -75,7 +75,9 @@ def _numbers(row: PosteriorRow) -> tuple[float | None, ...]:
 
 
 def _what_to_do(run: RunDirectory, job: Job) -> str:
-    """With a run that has no posterior: a checkpoint is gone on from."""
+    """With a run that has no posterior: a checkpoint is gone on from, unless its fit has made all its steps."""
+    if job.config.algorithm == "svi" and run.status() == "finished":
+        return f"no latent of its program is one that all rows share; `qvr sample {run.run_id}` draws from it"
     left = any(run.checkpoints.glob("*")) if run.checkpoints.is_dir() else False
     go_on = left and run.status() != "failed"
     return f"qvr run {job.config.algorithm} --resume {run.run_id}" if go_on else "qvr run nuts FILE"

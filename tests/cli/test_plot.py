@@ -15,13 +15,14 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from qvr_core.cli import app
+from qvr_core.cli.output.chosen_rows import patterns_of
 from qvr_core.inference.labelled_datasets import Dataset, Tree, Variable
 from qvr_core.runs.evaluation.loo import loo_of
 from qvr_core.runs.evaluation.refitted import Plan, Refit, Refits, asked_by
 from qvr_core.runs.pictures.look import between, theme
 from qvr_core.runs.pictures.posteriors import POSTERIORS, posterior
-from qvr_core.runs.pictures.predictions import predictive, series, statistics
-from qvr_core.runs.pictures.stored import Stored
+from qvr_core.runs.pictures.predictions import lines_of, predictive, series, statistics
+from qvr_core.runs.pictures.stored import NoPicture, Stored
 from qvr_core.runs.record.name_roles import enumerated, predicted_last, standardised
 from qvr_core.runs.record.protocol import Job
 from qvr_core.runs.record.store import RunStore
@@ -282,7 +283,15 @@ def test_series_of_a_step_of_two_axes_run_along_the_longer_one() -> None:
         "observed_data": Dataset({"y": Variable(("Subject", "Time"), data, axes)}),
         "posterior_predictive": Dataset({"y": Variable(("chain", "draw", "Subject", "Time"), drawn, axes)}),
     }
-    lines = Stored("nuts", Tree(groups), (), {}).lines("posterior_predictive")
+    groups["log_likelihood"] = groups["posterior_predictive"]
+    stored = Stored("nuts", Tree(groups), (), {})
+    lines = stored.lines("posterior_predictive")
+    for asked, wanted in (("y[s2]", "y[s2]"), ("y", "y[s1] y[s2] y[s3]"), ("y[s3] y[s1]", "y[s1] y[s3]")):
+        chosen = lines_of(stored, "posterior_predictive", patterns_of(asked))
+        assert [one.name for one in chosen] == wanted.split()
+    for wrong, told in (("z", "no `z`: there are `y`"), ("y[s4]", "no series `y[s4]`: there are `y[s1]`, `y[s2]`")):
+        with pytest.raises(NoPicture, match=re.escape(told)):
+            lines_of(stored, "posterior_predictive", [wrong])
     assert [(one.name, one.axis, one.data.tolist()) for one in lines] == [
         ("y[s1]", "Time", [0.0, 1.0, 2.0, 3.0, 4.0]),
         ("y[s2]", "Time", [5.0, 6.0, 8.0, 9.0]),

@@ -102,3 +102,43 @@ def test_a_report_is_one_page_that_fetches_nothing() -> None:
     few = qvr("report", "last", "-o", "few.html", "--vars", "sigma")
     assert few.exit_code == 0
     assert Path("few.html").read_text(encoding="utf-8").count('aria-label="density of ') == 1
+
+
+GRAMMAR = """\
+object Word : FinSet 4
+object Category : FinSet 3
+object Sentence : FinSet _
+
+deduction grammar : Word -> Category [semiring=LogProb, start=S, normalised=true]
+    atoms S, NP, VP, it
+    rule sentence : span(I, J, NP), span(J, K, VP) |- span(I, K, S) #[learnable]
+    lexicon
+        "kim" : NP = it #[learnable]
+        "sandy" : NP = it #[learnable]
+        "slept" : VP = it #[learnable]
+        "fell" : VP = it #[learnable]
+
+program corpus : Sentence -> Sentence
+    data told : Sentence -> Seq Word
+    let chart = parse(grammar, told)
+    score z = chart.goal_weight()
+    return z
+"""
+
+
+@pytest.mark.long
+def test_a_fit_of_a_grammar_ends_with_its_probabilities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By counting: three of four sentences begin with Kim, and one ends with a fall."""
+    monkeypatch.chdir(tmp_path)
+    Path("g.qvr").write_text(GRAMMAR)
+    Path("told.csv").write_text("told\nkim slept\nkim slept\nkim fell\nsandy slept\n")
+    done = qvr("run", "svi", "g.qvr", "--data", "csv:told.csv", "--steps", "300", "--learning-rate", "0.1")
+    assert done.exit_code == 0 and 'grammar["kim" : NP]' in done.output, done.output
+    table = csv.DictReader(io.StringIO(qvr("summary", "--format", "csv").stdout))
+    rows = {row["name"]: float(row["mean"]) for row in table}
+    assert rows == pytest.approx({
+        "grammar[sentence]": 1.0, 'grammar["kim" : NP]': 0.75, 'grammar["sandy" : NP]': 0.25,
+        'grammar["slept" : VP]': 0.75, 'grammar["fell" : VP]': 0.25,
+    }, abs=0.01)  # fmt: skip
+    told = qvr("sample", "last")
+    assert told.exit_code == 0 and "nothing to show" in told.output

@@ -14,17 +14,21 @@ def site_of(name: str) -> str:
     return name.partition("[")[0]
 
 
+def patterns_of(text: str) -> list[str]:
+    """What stands between commas or blanks, those within brackets apart: `b_*`, `mu`, `u[north, 2]`."""
+    return [one for one in re.split(r"[,\s]+(?![^\[]*\])", text) if one]
+
+
 def chosen(rows: Iterable[PosteriorRow], patterns: str | None, helpers: Collection[str]) -> list[PosteriorRow]:
-    """The rows that patterns name, between commas or blanks (`b_*`, `mu`, `u[north]`), in the order of the patterns;
-    without them all but what is fixed (the corner of a Cholesky factor; but for a fit that is a point) and the sites
+    """The rows that patterns name (`b_*`, `mu`, `u[north]`), in the order of the patterns; without
+    them all but what is fixed (the corner of a Cholesky factor; but for a fit that is a point) and the sites
     `helpers`."""
     every = list(rows)
     if patterns is None:
         shown = [row for row in every if site_of(row.name) not in helpers]
         return [row for row in shown if row.sd != 0.0] or shown
-    wanted = [one for one in re.split(r"[,\s]+(?![^\[]*\])", patterns) if one]
     found: dict[str, PosteriorRow] = {}
-    for pattern in wanted:
+    for pattern in patterns_of(patterns):
         found |= {row.name: row for row in every if _fits(row.name, pattern)}
     return list(found.values())
 

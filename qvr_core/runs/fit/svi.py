@@ -28,6 +28,7 @@ from qvr_core.runs.evaluation.held_out import held_out_figure
 from qvr_core.runs.evaluation.loss_endings import Complaint, ended_badly
 from qvr_core.runs.fit.convergence import PARTICLES, not_converged
 from qvr_core.runs.fit.distributed import Team, cannot_share
+from qvr_core.runs.fit.fitted_weights import fitted_weights
 from qvr_core.runs.fit.guide_posterior import guide_posterior
 from qvr_core.runs.fit.minibatches import StepNoise, row_order
 from qvr_core.runs.fit.objectives import objective_of
@@ -375,12 +376,15 @@ class SviFit:
         return differentiate
 
     def _posterior(self) -> tuple[tuple[PosteriorRow, ...], list[Message], tuple[Check, ...], str | None]:
-        """What the guide says of the latents that all rows share, what to tell of it, its checks, and a remark."""
+        """What the guide says of the latents that all rows share, and the weights of deductions; what to tell of them,
+        the checks, and a remark."""
         parts = self.train if isinstance(self.train, Parts) and self.train.blocks is not None else None
         guide, remark = approximated(self.prepared, self.guide, parts)
+        weights, said = fitted_weights(self.model)
         if not self.prepared.needs.statistical:
-            return (), [], (), remark
-        return *guide_posterior(self.prepared, guide, store=self.team.leads, parts=parts), remark
+            return weights, said, (), remark
+        rows, told, checks = guide_posterior(self.prepared, guide, store=self.team.leads, parts=parts)
+        return (*rows, *weights), [*told, *said], checks, remark
 
     def _progress(self, value: float, norm: float) -> Progress:
         return Progress(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -34,14 +35,21 @@ STATISTICS: dict[str, Callable[[Array], Array]] = {
 
 
 def steps_of(stored: Stored, source: str, names: Sequence[str]) -> list[Observed]:
-    """The observed steps that are drawn: those that are named, else the outcomes, of which no predictor is one that is
-    observed because its missing cells are filled in.  Raises `NoPicture`."""
+    """The observed steps that are drawn: those that are named, also by an element (`y[peru]`) or a pattern, else the
+    outcomes, of which no predictor is one that is observed because its missing cells are filled in.  Raises
+    `NoPicture`."""
     found = stored.observed(source)
     if not found:
         what = "prior" if source.startswith("prior") else "posterior"
         raise NoPicture(f"the run stored no draws from the {what} of what the program observes")
+    known = list(dict.fromkeys([*(step.name for step in found), *stored.group(source).data_vars]))
+    for name in names:
+        if not any(_means(name, one) for one in known):
+            near = nearest(name.partition("[")[0], known)
+            guess = f"; did you mean `{near}`?" if near else ""
+            raise NoPicture(f"the program observes and predicts no `{name}`: there are {listed(known)}{guess}")
     scored = stored.group("log_likelihood").data_vars
-    chosen = [step for step in found if step.name in names]
+    chosen = [step for step in found if any(_means(name, step.name) for name in names)]
     return chosen or [step for step in found if step.name in scored] or found
 
 
@@ -49,7 +57,21 @@ def lines_of(stored: Stored, source: str, names: Sequence[str]) -> list[Observed
     """The steps of `steps_of` as series: of those with several axes one for each element of the shorter ones.  Raises
     `NoPicture`."""
     wanted = {step.name for step in steps_of(stored, source, names)}
-    return [line for line in stored.lines(source) if line.name.partition("[")[0] in wanted]
+    found = [line for line in stored.lines(source) if line.name.partition("[")[0] in wanted]
+    parts = [name for name in names if "[" in name]
+    if not parts:
+        return found
+    whole = [name for name in names if "[" not in name]
+    every = [line.name for line in found]
+    for name in parts:
+        if name not in every:
+            raise NoPicture(f"there is no series `{name}`: there are {listed(every)}")
+    return [line for line in found if line.name in parts or any(_means(one, line.name) for one in whole)]
+
+
+def _means(name: str, step: str) -> bool:
+    """Whether a name, that of an element or a pattern speaks of a step, or of an element of it."""
+    return fnmatchcase(step.partition("[")[0], name.partition("[")[0])
 
 
 def grouped(stored: Stored, step: Observed, by: str, sets: Mapping[str, str]) -> list[Observed]:
@@ -264,7 +286,7 @@ def series(steps: Sequence[Observed], ahead: Sequence[Ahead], source: str) -> An
     panels[-1].set_xlabel(steps[-1].axis)
     entries: list[Entry] = [
         ("data", {"color": "C1", "marker": ".", "linestyle": "none"}),
-        (f"drawn from the {source}: 50 % and 90 %", {"facecolor": "C0", "alpha": 0.45}),
+        (f"drawn from the {source}: median, 50 % and 90 %", {"facecolor": "C0", "alpha": 0.45}),
         *((f"{one.name}, predicted", {"facecolor": f"C{2 + at}", "alpha": 0.45}) for at, one in enumerate(ahead)),
     ]
     legend_below(figure, entries)
