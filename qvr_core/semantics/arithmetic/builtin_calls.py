@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -100,6 +100,8 @@ def check_builtin(
     texts = texts if first is None else ["the value", *texts]
     if not _check_arity(function, expr, given, len(args), len(keywords), ctx):
         return Builtin(type=data_like([a.type for a in args]), origin=origin, function=function.name, args=args)
+    if not _check_axis(function, args, dict(keywords), texts, expr, ctx):
+        return Builtin(type=ValueType(Unknown()), origin=origin, function=function.name, args=args)
     if function.name in PAIRS:
         return of_one_name(expr, args, ctx)
     if function.name == "bspline":
@@ -178,6 +180,48 @@ def _check_arity(
         ctx.scope.report(FUNCTION_ARGUMENTS, message, place, fixes=(fix,))
     else:
         ctx.scope.report(FUNCTION_ARGUMENTS, message, expr.span)
+    return False
+
+
+_OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum"}
+
+
+def _check_axis(
+    function: BuiltinFunction,
+    args: Sequence[Expr],
+    keywords: Mapping[str, Expr],
+    texts: Sequence[str],
+    expr: ArithCall,
+    ctx: StepContext,
+) -> bool:
+    """Whether `dim` is a whole number as written, one of the axes that there are: `max(a, b)` would be `a` along an
+    axis `b`."""
+    behind = args[1] if function.parameters[1:] == ("dim",) and len(args) > 1 else None
+    given = keywords.get("dim", behind)
+    if given is None or isinstance(given.type.space, Unknown):
+        return True
+    place = next((arg.value.span for arg in expr.args if arg.key is not None and arg.key.text == "dim"), None)
+    place = place or expr.args[-1].value.span
+    single = not is_data(args[0].type) and axes(args[0].type) == []
+    name = _OF_TWO.get(function.name) if given is behind else None
+    at = given.value if isinstance(given, Constant) and isinstance(given.value, int) else None
+    if at is None or (single and name is not None and at not in (0, -1)):
+        fixes: tuple[Fix, ...] = ()
+        message = (
+            f"`{function.name}` takes one value, and behind it the number of an axis, as in `{function.name}(x, -1)`"
+        )
+        if name is not None:
+            message += f"; of two numbers it is `{name}`"
+            fixes = (Fix(f"Change to `{name}`", (Edit(ctx.scope.origin(expr.func.span), name),), True),)
+        ctx.scope.report(FUNCTION_ARGUMENTS, message, ctx.scope.origin(place), fixes=fixes)
+        return False
+    own = None if is_data(args[0].type) or function.rule not in ("reduce", "keep") else axes(args[0].type)
+    rank = None if own is None else max(len(own), 1)
+    if rank is None or -rank <= at < rank:
+        return True
+    has = f"has {len(own or ())} {'axis' if rank == 1 else 'axes'}, and" if own else "is one number and has"
+    message = f"{texts[0]} {has} no axis {at}"
+    ctx.scope.report(FUNCTION_ARGUMENTS, message, place)
     return False
 
 
