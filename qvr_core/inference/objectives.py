@@ -33,7 +33,7 @@ class _Bound:
         if reduction not in ("mean", "sum"):
             raise InputProblem(f"reduction must be 'mean' or 'sum', not {reduction!r}")
         self.num_particles = num_particles
-        self.reduction = reduction
+        self.reduction: Reduction = reduction
         self.gradient: Gradient = gradient
         self.handlers = tuple(handlers)
         self._parts_of = weakref.WeakSet[ProgramModule]()

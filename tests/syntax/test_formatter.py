@@ -232,7 +232,7 @@ def test_a_range_is_formatted_alone() -> None:
 TEXTS = st.sampled_from(list(SAMPLES.values())) | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS, st.integers(0, 400), st.sampled_from(PIECES))
 def test_edits_give_the_formatted_text(text: str, at: int, piece: str) -> None:
     text = text[:at] + piece + text[at:]
@@ -245,7 +245,7 @@ def test_edits_give_the_formatted_text(text: str, at: int, piece: str) -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TEXTS, st.integers(0, 30), st.integers(0, 10))
 def test_edits_for_a_range_are_those_of_the_whole_text_there(text: str, first: int, height: int) -> None:
     document = Document(text)
@@ -268,7 +268,7 @@ def _same(left: Statement, right: Statement) -> bool:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS, st.integers(0, 400), st.sampled_from(PIECES))
 def test_any_text_keeps_its_meaning_its_comments_and_its_damage(text: str, at: int, piece: str) -> None:
     text = text[:at] + piece + text[at:]
@@ -301,7 +301,7 @@ def _program(seed: int) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @example(30734)  # two declarations under each other that are left as they are, with no blank before the colon
 @given(st.integers(0, 2**32))
 def test_generated_programs_keep_their_meaning(seed: int) -> None:

@@ -36,7 +36,7 @@ def test_samples_are_clean(name: str) -> None:
     assert all(placed.unit.node is not None for s in statements for placed in units_of(s))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32), st.sampled_from(STARTS))
 def test_every_sentence_of_the_grammar_parses(seed: int, start: str) -> None:
     text = sentence(random.Random(seed), start)
@@ -45,7 +45,7 @@ def test_every_sentence_of_the_grammar_parses(seed: int, start: str) -> None:
     assert [p for p in unit.problems if p.severity == "error"] == [], text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32), st.sampled_from(STARTS), st.sampled_from([20, 60, 120]))
 def test_a_printed_tree_parses_to_itself(seed: int, start: str, width: int) -> None:
     node = parse_unit(start, sentence(random.Random(seed), start)).node

@@ -107,7 +107,7 @@ EDIT = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SAMPLE, st.lists(EDIT, max_size=10))
 def test_a_document_under_edits_equals_a_fresh_one(text: str, edits: list[Any]) -> None:
     editor = Editor(text)
@@ -129,7 +129,7 @@ def test_a_document_under_edits_equals_a_fresh_one(text: str, edits: list[Any]) 
                 editor.undo()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SAMPLE, st.integers(0, MOST))
 def test_typing_a_program_letter_by_letter(text: str, seed: int) -> None:
     whole = text[seed % len(text) :][:120]
@@ -148,7 +148,7 @@ def test_an_edit_inside_a_multi_byte_character_line() -> None:
 # ---------------------------------------------------------------- no exception, no hang
 
 
-@settings(max_examples=300, deadline=2000)
+@settings(max_examples=300)
 @given(st.text(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_any_text_is_read(text: str) -> None:
     document = Document(text)
@@ -156,7 +156,7 @@ def test_any_text_is_read(text: str) -> None:
     document.problems()
 
 
-@settings(max_examples=200, deadline=2000)
+@settings(max_examples=200)
 @given(SAMPLE, st.integers(0, MOST), st.integers(0, MOST), st.sampled_from(PIECES))
 def test_mutations_and_truncations_are_read(text: str, start: int, length: int, piece: str) -> None:
     start %= len(text)

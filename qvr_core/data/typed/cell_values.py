@@ -67,7 +67,7 @@ def _element(cell: Any, values: Elements) -> int:
     near = (
         nearest(cell, values.labels) if isinstance(cell, str) and values.labels and values.size <= MOST_SPELT else None
     )
-    guess = f"Did you mean `{near}`?" if near is not None else "Correct it, or add the element"
+    guess = f"Did you mean `{near}`?" if near is not None else values.remedy
     raise Wrong(f"{shown} is not in `{values.name}`{where}: {values.wanted}", guess)
 
 

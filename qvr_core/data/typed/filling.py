@@ -245,7 +245,7 @@ def _place(need: Need, table: Table, column: str, row: int, cell: Any, axis: Ele
     if place is None:
         listed = f", which {axis.source} lists" if axis.source and axis.labels is not None else ""
         shown = "the label is missing" if missing(cell) else f"`{cell}` is not in `{axis.name}`{listed}: {axis.wanted}"
-        remedy = "Fill it in" if missing(cell) else f"Correct it, or add the element{' there' if listed else ''}"
+        remedy = "Fill it in" if missing(cell) else axis.remedy
         raise DataProblem(shown, path=table.path, column=column, row=row, site=need.name, remedy=remedy + either)
     return place
 

@@ -80,6 +80,13 @@ class Elements:
         return place if place is not None and 0 <= place < self.size else None
 
     @property
+    def remedy(self) -> str:
+        """What to do about one that is not there."""
+        if self.labels is None and not self.source and self.name:
+            return f"Correct it, or let the elements come with the data: `object {self.name} : FinSet _`"
+        return f"Correct it, or add the element{' there' if self.source and self.labels is not None else ''}"
+
+    @property
     def wanted(self) -> str:
         """What may stand for an element, in words."""
         if self.labels is not None:

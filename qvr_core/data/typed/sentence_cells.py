@@ -75,6 +75,11 @@ def sentence(cell: Any, words: Words) -> list[int]:
         items = cast("list[Any]", cell.split() if isinstance(cell, str) else [cell])
     if not items:
         raise Wrong("the sentence has no words", "Fill it in, or leave the row out")
+    texts = [item for item in items if isinstance(item, str)]
+    if texts and len(texts) < len(items):
+        number = next(item for item in items if not isinstance(item, str))
+        message = f"{number} stands among words, and could be the number of a word or a word that is missing"
+        raise Wrong(message, f'Write the word, or all as numbers; a word that is a number stands in quotes, "{number}"')
     return [words.number(item) for item in items]
 
 

@@ -56,6 +56,9 @@ class Sets:
         if not labels and need.values is not None and need.values.name == name:
             self.layout.source_of(need)
             self.layout.columns(need)  # where the column is missing, that is the problem
+        source = self.layout.source(self.layout.key(need))
+        if not labels and isinstance(source, Arrays) and self.layout.columns_in(need, source) is None:
+            self.layout.columns(need)  # the array that is not there would have said it
         if not labels:
             message = f"nothing in the data says what the elements of `{name}` are"
             remedy = f"Give a file whose rows they are (`--data {name}=…`), or a size: `object {name} : FinSet …`"

@@ -160,7 +160,7 @@ AXES = {"a": "I", "b": "J", "c": "I", "m": "IJ", "s": ""}
 REFUSALS = {"axes-mismatch", "function-arguments", "arithmetic-mismatch"}
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(expression=EXPRESSIONS, same=st.booleans())
 def test_no_table_arises_from_two_vectors(expression: str, same: bool) -> None:
     """Sets of one size are as different as sets of two; what passes has the axes, and the numbers, of its names."""

@@ -33,13 +33,13 @@ def take_in(text: str) -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_any_text(text: str) -> None:
     take_in(text)
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=60))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_any_tokens(tokens: list[str]) -> None:
     take_in(" ".join(tokens))
 
