@@ -173,7 +173,8 @@ _of_numbers = torch.tensor
 
 def _tensor(data: Any, *, device: Any = None, **words: Any) -> Tensor:
     """As torch makes one on a GPU: on the CPU, and then there."""
-    asked = torch.get_default_device() if device is None else torch.device(device)
+    # the default device of a context without an index asks `torch.tensor`, which this stands for
+    asked = torch.empty(0).device if device is None else torch.device(device)
     return _of_numbers(data, device="cpu", **words).to(asked)
 
 

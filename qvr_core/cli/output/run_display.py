@@ -235,7 +235,9 @@ def check_lines(checks: Sequence[Check], path: str) -> Iterator[Text]:
     of = "" if len(of_draws) == len(checks) else " of the draws"
     if checks:
         every = len(of_draws)
-        yield Text(f"{failed} of {every} checks{of} failed" if failed else f"all {every} checks{of} passed")
+        alone = f"the check{of} {'failed' if failed else 'passed'}"
+        several = f"{failed} of {every} checks{of} failed" if failed else f"all {every} checks{of} passed"
+        yield Text(alone if every == 1 else several)
 
 
 FEW = 4

@@ -67,7 +67,8 @@ def _furthest(found: Mapping[tuple[str, What], list[Tensor]], far: Mapping[str, 
         each = arrays.stack(pulls).double()
         mean = each.mean(0).flatten()
         sure = mean.abs() - SURE * each.std(0).flatten() / REPEATS**0.5
-        for pull, distance in zip(mean.tolist(), sure.tolist(), strict=True):
+        for at in range(len(mean)):
+            pull, distance = float(mean[at]), float(sure[at])
             kind = "place" if what == "loc" else "narrow" if pull < 0 else "wide"
             if kind in far and distance > worst * far[kind]:
                 worst, words = distance / far[kind], f"`{site}` {_words(kind, pull)}"

@@ -424,6 +424,7 @@ def _method(expr: Method, parts: Parts) -> Evaluate:
     items = [compile_expr(arg, parts) for arg in expr.args]
 
     def call(frame: Frame) -> Cell:
-        return Cell(getattr(base(frame).value, expr.method)(*(part(frame).value for part in items)), False)
+        found = getattr(base(frame).value, expr.method)(*(part(frame).value for part in items))
+        return Cell(found.to(frame.device), False)
 
     return call

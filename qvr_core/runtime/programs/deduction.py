@@ -13,7 +13,7 @@ from qvr_core.arrays.engine import functional as nnf
 from qvr_core.arrays.typed_engine import listed
 from qvr_core.lexicon_files import LexiconProblem, entries_of
 from qvr_core.runtime.tensors.builder import ArrowBuilder
-from qvr_core.runtime.tensors.chart import Groups, Plan, gathered, item_weights, plan_of
+from qvr_core.runtime.tensors.chart import Groups, Plan, gathered, item_weights, on_the_processor, plan_of
 from qvr_core.runtime.tensors.parsed_sentences import Chart, Charts, Parsed, in_turn
 from qvr_core.runtime.values.errors import InputProblem
 from qvr_core.runtime.values.layout import is_listing
@@ -67,7 +67,10 @@ class Worked:
 
 class DeductionModule(Remade):
     """A deduction with its learnable log-weights: `rule_<name>`, one per instantiation of the rule's category
-    variables, and `lexicon`, one per learnable entry."""
+    variables, and `lexicon`, one per learnable entry.
+
+    Charts are worked out by the processor, wherever the weights lie.
+    """
 
     def __init__(self, deduction: Deduction) -> None:
         super().__init__()
@@ -106,6 +109,7 @@ class DeductionModule(Remade):
 
     # ------------------------------------------------------------ parsing
 
+    @on_the_processor
     def parse(self, sentence: Any) -> Chart | Charts:
         """The chart of a sentence: words in a list or a string, or their numbers in the order of the lexicon; several
         sentences give several charts.
@@ -157,6 +161,7 @@ class DeductionModule(Remade):
             return list(space.labels)
         return list(dict.fromkeys(entry.word for entry in self.entries))
 
+    @on_the_processor
     def rule_weights(self) -> dict[tuple[str, ...], float]:
         """Log weights of rules: (name, what its category variables stand for, in the alphabet's order of their names),
         or (name,) where all instances weigh the same.  Those of a `normalised` deduction are log probabilities."""
@@ -169,6 +174,7 @@ class DeductionModule(Remade):
                 found |= {(model.name, *map(show, one)): weights[self._place(rule, one)] for one in table}
         return found
 
+    @on_the_processor
     def entry_weights(self) -> dict[tuple[str, str], float]:
         """Log weights of the lexicon's entries, by word and category; several of one word and category are summed."""
         found: dict[tuple[str, str], float] = {}
@@ -177,6 +183,7 @@ class DeductionModule(Remade):
             found[key] = weight if key not in found else math.log(math.exp(found[key]) + math.exp(weight))
         return found
 
+    @on_the_processor
     def deduce(self, axioms: Axioms, weights: Tensor) -> Chart:
         """The chart of axioms with these log weights (k,)."""
         worked = self._kept(axioms.items, lambda: ([axioms], ()))
@@ -258,7 +265,7 @@ class DeductionModule(Remade):
         learned = [at for at, entry in enumerate(self.entries) if entry.learnable]
         if not learned or not self.entries:
             return fixed
-        return fixed.index_copy(0, arrays.tensor(learned, dtype=arrays.int64), self.lexicon.to(precision()))
+        return fixed.index_copy(0, arrays.tensor(learned, dtype=arrays.int64), self.lexicon.to("cpu", precision()))
 
     def _free_rules(self) -> Tensor:
         found: list[Tensor] = []
@@ -270,7 +277,7 @@ class DeductionModule(Remade):
                 arrays.full((1 if self._learns(rule) else self._count(rule, table),), alone, dtype=precision())
             )
             if self._learns(rule):
-                weight: Tensor = getattr(self, f"rule_{rule.name}")
+                weight: Tensor = getattr(self, f"rule_{rule.name}").to("cpu")
                 found.append(-nnf.softplus(weight) if _flag(rule, "bounded") else weight.to(precision()))
         return arrays.cat(found) if found else arrays.zeros(1, dtype=precision())
 
@@ -310,6 +317,7 @@ class ComposedDeduction(nn.Module):
         super().__init__()
         self.parts = nn.ModuleList(parts)
 
+    @on_the_processor
     def parse(self, sentence: Any) -> Chart | Charts:
         """The last deduction's chart, or charts of several sentences."""
         first = self.parts[0]

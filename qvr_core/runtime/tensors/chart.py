@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-from qvr_core.arrays.engine import Tensor, arrays
+from qvr_core.arrays.engine import TORCH, Tensor, arrays
 from qvr_core.semantics.deductions.closure import Hypergraph, levels
 
+P = ParamSpec("P")
+R = TypeVar("R")
 NEVER = -1e30
 """log 0 that keeps gradients finite."""
 
@@ -77,6 +82,18 @@ def item_weights(
         if rest:
             break
     return _finished(weights, semiring), rest
+
+
+def on_the_processor(function: Callable[P, R]) -> Callable[P, R]:
+    """While it runs numbers are made there: charts are many small steps, and their plans are kept from run to run,
+    whatever device the numbers of a program lie on."""
+
+    @wraps(function)
+    def run(*args: P.args, **keywords: P.kwargs) -> R:
+        with arrays.device("cpu") if TORCH else nullcontext():
+            return function(*args, **keywords)
+
+    return run
 
 
 def gathered(items: int, places: Tensor, weights: Tensor, semiring: str) -> Tensor:

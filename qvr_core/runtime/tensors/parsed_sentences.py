@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from qvr_core.arrays.engine import Tensor
-from qvr_core.runtime.tensors.chart import Groups, grouped, joined
+from qvr_core.runtime.tensors.chart import Groups, grouped, joined, on_the_processor
 from qvr_core.runtime.tensors.terms import read
 from qvr_core.semantics.deductions.closure import CATEGORY, ITEM, Hypergraph
 from qvr_core.semantics.deductions.terms import Term, show
@@ -73,6 +73,7 @@ class Chart:
         """The weight of an item, as in `span(0, 2, S)`; a form left out joins all forms."""
         return self._joined(self.parsed.matching(item))
 
+    @on_the_processor
     def _joined(self, numbers: list[int]) -> Tensor:
         return joined(self.weights, grouped([numbers]), self.parsed.deduction.semiring)[0]
 
@@ -144,10 +145,12 @@ class Charts:
         """One weight per sentence."""
         return self._joined(self.goals)
 
+    @on_the_processor
     def weight(self, item: str | Term) -> Tensor:
         """The item's weight in each sentence."""
         return self._joined(in_turn(self.parsed, [one.matching(item) for one in self.parsed]))
 
+    @on_the_processor
     def _joined(self, groups: Groups) -> Tensor:
         return joined(self.weights, groups, self.parsed[0].deduction.semiring)[self.places]
 

@@ -56,7 +56,7 @@ def figures(fit: SviFit, events: list[Event]) -> dict[str, Any]:
     """What a run comes to."""
     ended = next(event for event in events if isinstance(event, Finished))
     held_out = [event.bits_per_byte for event in events if isinstance(event, HeldOut)]
-    rows = {row.name: [row.mean, row.sd] for row in ended.posterior}
+    rows = {row.name: [row.mean, row.sd or 0.0] for row in ended.posterior}
     return {"losses": fit.losses, "held_out": held_out, "posterior": rows}
 
 
