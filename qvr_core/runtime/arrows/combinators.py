@@ -142,7 +142,7 @@ class ComposeArrow(ArrowModule):
             log_noise = plus(log_noise, inner)
         return Drawn(x, made, None, None, log_noise, score, terms)
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         last = len(self.stages) - 1
@@ -153,7 +153,7 @@ class ComposeArrow(ArrowModule):
         return drawn
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
-        drawn = self.conditioned(x, y, innovations)
+        drawn = self._conditioned(x, y, innovations)
         assert drawn.log_prob is not None
         return drawn.log_prob, drawn.log_innovations
 
@@ -337,7 +337,7 @@ class ParallelArrow(ArrowModule):
             total.log_prob, total.log_innovations = None, total.log_noise
         return total
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         values = layout.regroup(y, [branch.codomain.space for branch in self.branches])
@@ -350,7 +350,7 @@ class ParallelArrow(ArrowModule):
         return total
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
-        drawn = self.conditioned(x, y, innovations)
+        drawn = self._conditioned(x, y, innovations)
         assert drawn.log_prob is not None
         return drawn.log_prob, drawn.log_innovations
 

@@ -60,7 +60,7 @@ class FrozenArrow(ArrowModule):
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return self._call("densities", x, y, innovations)
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         return self._call("conditioned", x, y, innovations)
 
     def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:

@@ -126,9 +126,7 @@ class LiftArrow(ArrowModule):
         log_prob, inner = self.densities_by_position(x, y, innovations)
         return log_prob.flatten(1).sum(1), None if inner is None else inner.flatten(1).sum(1)
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
-        if not self.terms:
-            return super().conditioned(x, y, innovations)
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         lead = self._lead(x)
         with self._sequence(x), self._of_body():
             drawn = self.body[0].conditioned(self._rows(x), self._rows(y), self._flat(innovations))

@@ -78,7 +78,7 @@ class RepeatArrow(ArrowModule):
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
         return self.chain.densities(x, y, innovations)
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         return self.chain.conditioned(x, y, innovations)
 
     def log_table(self, x: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:

@@ -261,7 +261,7 @@ class ScanArrow(ArrowModule):
                 made[path] = arrays.stack(each, dim=1)
         return made
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         if not self.has_density:
             raise NoDensity(no_density_words(self))
         require_innovations(self, x, innovations)
@@ -272,7 +272,7 @@ class ScanArrow(ArrowModule):
             return self._last_state(x, y, innovations)
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
-        drawn = self.conditioned(x, y, innovations)
+        drawn = self._conditioned(x, y, innovations)
         assert drawn.log_prob is not None
         return drawn.log_prob, drawn.log_innovations
 

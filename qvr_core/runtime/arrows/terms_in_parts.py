@@ -104,7 +104,7 @@ class TermsNamed(ArrowModule):
             drawn = self.body[0].draw(x, noise, generator=generator, want_log_prob=want_log_prob)
         return self._renamed(drawn)
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         with of_part(self._inner):
             drawn = self.body[0].conditioned(x, y, innovations)
         return self._renamed(drawn)

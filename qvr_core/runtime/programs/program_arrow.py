@@ -119,7 +119,7 @@ class ProgramArrow(ArrowModule):
             drawn.log_noise = sum_of([self._log_noise(name, record) for name, record in run.sites.items()])
         return drawn
 
-    def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         last = self._returned_site
         if last is None:
             raise NotImplementedError(f"program `{self.name}` does not return one of its draws: it has no density")
@@ -132,7 +132,7 @@ class ProgramArrow(ArrowModule):
         return Drawn(y, {}, *self._split(run.sites), terms=self._terms_of(run))
 
     def densities(self, x: Value, y: Value, innovations: Noise | None = None) -> tuple[Tensor, Tensor | None]:
-        drawn = self.conditioned(x, y, innovations)
+        drawn = self._conditioned(x, y, innovations)
         assert drawn.log_prob is not None
         return drawn.log_prob, drawn.log_innovations
 

@@ -163,7 +163,11 @@ class ArrowModule(Remade):
 
     def conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
         """The value `y` as if it had been drawn: its densities as in `densities`, and the terms."""
-        return Drawn(y, {}, *self.densities(x, y, innovations))
+        return self._conditioned(x, y, innovations) if self.terms else Drawn(y, {}, *self.densities(x, y, innovations))
+
+    def _conditioned(self, x: Value, y: Value, innovations: Noise | None = None) -> Drawn:
+        """The same of an arrow with terms, which goes part by part; `densities` alone may be quicker."""
+        raise NotImplementedError(f"{type(self).__name__} has no terms")
 
     def log_prob(self, x: Value, y: Value, innovations: Noise | None = None) -> Tensor:
         """log p(y | x, innovations), shape (B,), exact and deterministic; errors as in `densities`."""

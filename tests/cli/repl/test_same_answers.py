@@ -53,7 +53,7 @@ def written(item: Json) -> str:
 
 async def test_diagnostics_and_hover(session: Session, ask: Ask, tmp_path: Path) -> None:
     ask(SCHOOLS)
-    typed = "let f = schools >> School >> schools"
+    typed = "let f = School >> schools"
     editor = await Editor.start()
     try:
         await editor.initialize(folder=tmp_path)
