@@ -10,6 +10,7 @@ the guide sees a slope of the log joint that its importance weights, all of them
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
@@ -67,11 +68,13 @@ def _furthest(found: Mapping[tuple[str, What], list[Tensor]], far: Mapping[str, 
         each = arrays.stack(pulls).double()
         mean = each.mean(0).flatten()
         sure = mean.abs() - SURE * each.std(0).flatten() / REPEATS**0.5
-        for at in range(len(mean)):
-            pull, distance = float(mean[at]), float(sure[at])
+        place, narrow, wide = (arrays.full_like(mean, far.get(one, math.inf)) for one in ("place", "narrow", "wide"))
+        distance = sure / (place if what == "loc" else arrays.where(mean < 0.0, narrow, wide))
+        at = int(distance.argmax()) if len(mean) else 0
+        if len(mean) and float(distance[at]) > worst:
+            worst, pull = float(distance[at]), float(mean[at])
             kind = "place" if what == "loc" else "narrow" if pull < 0 else "wide"
-            if kind in far and distance > worst * far[kind]:
-                worst, words = distance / far[kind], f"`{site}` {_words(kind, pull)}"
+            words = f"`{site}` {_words(kind, pull)}"
     return words
 
 
